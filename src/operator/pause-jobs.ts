@@ -1,13 +1,14 @@
 import { appendAudit } from '../audit/audit-log.js';
 import type { JobContext } from '../ops/job-context.js';
+import { answerCountsMs } from '../outbound/deliver/send-gate.js';
 import { type Lane, pauseLane, resumeLane } from '../store/lane-pauses.js';
 
 /** The jobs that an operator can pause, each by itself. */
 export const pausableJobs = ['capture', 'deliver', 'pull'] as const satisfies readonly Lane[];
 
-/** Pauses these jobs before their next request, until an operator resumes them. */
+/** Pauses these jobs until an operator resumes them. When it returns, no request of theirs leaves any more. */
 export async function pauseJobs(
-  { store, actor, nowMs }: JobContext,
+  { store, actor, nowMs, clock }: JobContext,
   jobs: readonly Lane[],
   reason: string,
 ): Promise<void> {
@@ -17,6 +18,8 @@ export async function pauseJobs(
       await pauseLane(tx, { lane, cause: 'operator', until_at: null, reason, actor, since_at: at });
     await appendAudit(tx, { event: 'pause', outcome: 'operator', actor, detail: { lanes: [...jobs], reason } }, at);
   });
+  // What the gate of another process knows already still counts there.
+  await clock.sleep(answerCountsMs);
 }
 
 /** Ends all pauses of these lanes, whatever their cause. @returns how many there were */

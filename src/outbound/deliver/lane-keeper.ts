@@ -34,6 +34,8 @@ export class LaneKeeper {
   /** One at a time, because each decides by the health that the one before it has left. */
   readonly #line = new PQueue({ concurrency: 1 });
   #health: LaneHealth = healthy;
+  /** So often it has paused or resumed something. */
+  changes = 0;
 
   constructor(private readonly context: JobContext) {}
 
@@ -52,6 +54,7 @@ export class LaneKeeper {
         effects = await this.#heed(tx, heard, at);
       });
       if (effects) this.#health = effects.health;
+      if (effects && (effects.closesBreaker || effects.pauses.length > 0)) this.changes++;
       for (const alert of effects?.alerts ?? []) this.context.log.error(alert);
       return result;
     })) as T;

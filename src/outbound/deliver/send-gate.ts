@@ -30,15 +30,22 @@ async function readGateRows(tx: Tx): Promise<{ pauses: LanePause[]; facts: strin
   return { pauses: pauses.sort((a, b) => a.since_at - b.since_at), facts: facts.sort().join('\n') };
 }
 
+/** For so long the store's answer counts. Whoever pauses says so only after it: then nothing leaves any more. */
+export const answerCountsMs = 20;
+
 /**
- * Asked before every single request, so that an operator's `pause` in another process acts before the next one. Requests
- * that ask in one turn of the event loop, or while a read of the store is under way, share the one read that begins after
- * it: fresh for all, one at a time.
+ * Asked before every single request, so that an operator's `pause` in another process acts before it says that it is done.
+ * What the store answered counts for a moment, unless something was claimed or a pause may have come since. Requests that
+ * ask without such an answer share the one read that begins after it, one at a time.
  */
 export class SendGate {
   readonly #quiet: QuietClock;
   #reading: Promise<unknown> = Promise.resolve();
   #next: Promise<GateState> | null = null;
+  /** What was read last, and when it was asked for. */
+  #known: { state: GateState; askedAtMs: number; lanes: number } | null = null;
+  /** So often what is known was to be forgotten. */
+  #forgotten = 0;
   #turnEnds: Promise<void> | null = null;
   /** What the store said when it was asked last whether it is live, and it was. */
   #liveBy: string | null = null;
@@ -69,14 +76,21 @@ export class SendGate {
 
   /** Nothing is let go before `recorded` ends: what the service said may pause the lane, once it is on record. */
   holdUntil(recorded: Promise<unknown>): void {
-    const hold = recorded.then(
-      () => undefined,
-      () => undefined,
-    );
+    const end = () => {
+      this.#holds.delete(hold);
+      this.forget();
+    };
+    const hold = recorded.then(end, end);
     this.#holds.add(hold);
-    void hold.then(() => this.#holds.delete(hold));
   }
 
+  /** From now on only what the store is asked after this counts: what was claimed just now must heed what stood there then. */
+  forget(): void {
+    this.#known = null;
+    this.#forgotten++;
+  }
+
+  /** What the store says now. */
   state(): Promise<GateState> {
     this.#next ??= this.#reading.then(() => {
       this.#next = null;
@@ -107,7 +121,7 @@ export class SendGate {
     try {
       do {
         if (this.#holds.size > 0) await Promise.all(this.#holds);
-        state = await this.state();
+        state = this.#recent ?? (await this.state());
       } while (this.#holds.size > 0);
     } catch (error) {
       // It is unknown whether a person pressed pause: then nothing goes.
@@ -141,7 +155,22 @@ export class SendGate {
     return null;
   }
 
+  get #recent(): GateState | null {
+    const { context, lease } = this;
+    if (this.#known === null || this.#known.lanes !== lease.lane.changes) return null;
+    return context.clock.monotonicMs() - this.#known.askedAtMs < answerCountsMs ? this.#known.state : null;
+  }
+
   async #read(): Promise<GateState> {
+    const forgotten = this.#forgotten;
+    const lanes = this.lease.lane.changes;
+    const askedAtMs = this.context.clock.monotonicMs();
+    const state = await this.#readStore();
+    if (forgotten === this.#forgotten) this.#known = { state, askedAtMs, lanes };
+    return state;
+  }
+
+  async #readStore(): Promise<GateState> {
     const { store, settings } = this.context;
     return store.read('read the pauses', async (tx) => {
       const { pauses, facts } = await readGateRows(tx);
