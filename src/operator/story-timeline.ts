@@ -14,7 +14,8 @@ export function storyTimeline(
   audit: readonly AuditLine[],
   time: (ms: number) => string,
 ): TimelineEntry[] {
-  const shown = new Set(story.attempts.map((attempt) => attempt.id));
+  const shown = new Set(story.attempts.map(({ messageId, number }) => `${messageId} ${number}`));
+  const isShown = (messageId: number | null, number: unknown) => shown.has(`${messageId} ${number}`);
   const captured = new Set(audit.filter((line) => line.event === 'captured').map((line) => line.messageId));
   const revisions = new Map(story.messages.map((message) => [message.id, message.revision]));
   const several = story.messages.length > 1;
@@ -34,10 +35,18 @@ export function storyTimeline(
         text: `captured: ${message.operation}, revision ${message.revision}${keyAndHash(message.idempotencyKey, message.bodyHash)}`,
         more: [],
       })),
+    ...story.messages
+      .filter(({ state, id, attempts }) => state === 'sending' && !isShown(id, attempts))
+      .map(({ id, attempts, claimedAt, capturedAt }) => ({
+        at: claimedAt ?? capturedAt,
+        rank: 1,
+        text: `attempt ${attempts}${revisionOf(id)}: ${verdictInWords(null)}`,
+        more: [],
+      })),
     ...story.attempts.map((attempt) => ({ ...attemptEntry(attempt, revisionOf(attempt.messageId)), rank: 1 })),
     ...audit
       .flatMap(toldApart)
-      .filter((line) => line.event !== 'attempt' || line.attemptId === null || !shown.has(line.attemptId))
+      .filter((line) => line.event !== 'attempt' || !isShown(line.messageId, line.detail.number))
       .map((line) => ({
         at: line.event === 'attempt' && typeof line.detail.startedAt === 'number' ? line.detail.startedAt : line.at,
         rank: line.event === 'captured' ? 0 : line.event === 'attempt' ? 1 : 2,
@@ -49,7 +58,7 @@ export function storyTimeline(
 
 /** A line that tells of a delivery tells of its request as well. */
 function toldApart(line: AuditLine): AuditLine[] {
-  return line.event === 'delivered' && line.attemptId !== null ? [{ ...line, event: 'attempt' }, line] : [line];
+  return line.event === 'delivered' && 'startedAt' in line.detail ? [{ ...line, event: 'attempt' }, line] : [line];
 }
 
 /** The ERP's column may hold no times, such as a version counter. */

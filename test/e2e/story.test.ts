@@ -53,7 +53,7 @@ describe('"Where is order 4711?"', function () {
   it('has one line of the audit for every request that the service saw', async () => {
     const run = await waybill.run('audit', '--limit', '1000', '--json');
     const audited = JSON.parse(run.stdout)
-      .filter(({ attemptId }: { attemptId: number | null }) => attemptId !== null)
+      .filter(({ detail }: { detail: { startedAt?: number } }) => detail.startedAt !== undefined)
       .map((line: { detail: { requestId: string } }) => line.detail.requestId);
     const seen = sandbox.ledger().requests.map((request) => request.request_id);
     expect(audited.sort()).to.deep.equal([...seen].sort());

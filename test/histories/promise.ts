@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { History, MessageRow } from '../torture/history.js';
 import { invariants } from '../torture/invariants.js';
-import { type WitnessEvent, withEpochsInForce } from '../torture/store-witness.js';
+import { attemptsSql, type WitnessEvent, withEpochsInForce } from '../torture/store-witness.js';
 import { MemoryErp, type OrderRow } from './memory-erp.js';
 import { type Arrival, refusedQty } from './model-service.js';
 import { limit } from './profile.js';
@@ -194,7 +194,7 @@ function historyOf({ kept, service }: World): History {
       })),
     },
     messages: kept.rows('SELECT * FROM outbox_message ORDER BY id'),
-    attempts: kept.rows('SELECT * FROM attempt ORDER BY id'),
+    attempts: kept.rows(`${attemptsSql} ORDER BY id`),
     bindings: kept.rows('SELECT entity, source_key, service_id FROM binding'),
     events: withEpochsInForce(kept.rows('SELECT * FROM torture_witness ORDER BY seq')),
     resolved: new Map(),

@@ -21,11 +21,9 @@ export async function holdLock(stage: Stage, forMs: number): Promise<void> {
 /** @returns whether anybody had to wait */
 async function holdRows(session: Session, server: DatabaseServer, forMs: number): Promise<boolean> {
   await session.query('START TRANSACTION');
-  // Waiting for the lease, nothing is written yet; waiting for an attempt, half of the outcome is.
+  // Waiting for the lease, nothing is written yet; waiting for the audit, half of the outcome is.
   const rows =
-    forMs % 2 === 0
-      ? "SELECT * FROM lease WHERE name='service' FOR UPDATE"
-      : 'SELECT id FROM attempt WHERE verdict IS NULL AND message_id IS NOT NULL FOR UPDATE';
+    forMs % 2 === 0 ? "SELECT * FROM lease WHERE name='service' FOR UPDATE" : 'SELECT id FROM audit_chain FOR UPDATE';
   const isLocked = await until(2_000, async () => (await session.query(rows)).length > 0, 5);
   const [isFelt] = isLocked
     ? await Promise.all([until(forMs, () => someoneWaits(session, server), 20), sleep(Math.max(forMs, 1_250))])

@@ -113,11 +113,19 @@ export function witnessTable(dialect: StoreType): string {
       new_first_sent BIGINT NULL, old_park_class VARCHAR(16) NULL, old_due BIGINT NULL, epoch BIGINT NULL, text VARCHAR(255) NULL)${end}`;
 }
 
+/** The attempts of a store, and the claims that have not ended and are none of their own yet. */
+export const attemptsSql = `SELECT id, message_id, purpose, number, epoch, idempotency_key, body_hash, intended_at, started_at, verdict, reason, request_id
+    FROM attempt
+  UNION ALL SELECT -m.id, m.id, m.operation, m.attempts, m.claim_epoch, m.idempotency_key, m.body_hash, m.claimed_at, NULL, NULL, NULL, NULL
+    FROM outbox_message m
+   WHERE m.state='sending' AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.number=m.attempts)`;
+
 /** What notes it there. */
 export function witnessTriggers(dialect: StoreType): string[] {
   const { now, differs } = words[dialect];
+  const insert = (values: string) => `INSERT INTO torture_witness (${columns}) VALUES (${values})`;
   const trigger = (name: string, event: string, when: string | null, values: string) =>
-    triggerSql(dialect, name, `AFTER ${event}`, when, `INSERT INTO torture_witness (${columns}) VALUES (${values})`);
+    triggerSql(dialect, name, `AFTER ${event}`, when, insert(values));
   return [
     ...words[dialect].afterRows,
     trigger(
@@ -139,10 +147,23 @@ export function witnessTriggers(dialect: StoreType): string[] {
       "OLD.state='pending' AND NEW.state='pending' AND OLD.next_attempt_at>=8639999999999999 AND NEW.next_attempt_at<8639999999999999",
       `'released', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NULL, NULL, NULL, NULL, OLD.next_attempt_at, NULL, CASE OLD.next_attempt_at WHEN 8640000000000000 THEN 'update' ELSE 'removal' END`,
     ),
+    // A write is claimed: its attempt is on record with its message, and a row of its own when it has ended.
+    trigger(
+      'write_claimed',
+      'UPDATE ON outbox_message',
+      `NEW.state='sending' AND OLD.state<>'sending' AND ${differs('OLD.claimed_at', 'NEW.claimed_at')}`,
+      `'attempt', ${now}, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.claim_epoch, NEW.idempotency_key`,
+    ),
+    trigger(
+      'write_settled',
+      'INSERT ON attempt',
+      'NEW.verdict IS NOT NULL',
+      `'attempt-settled', ${now}, NEW.message_id, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, NEW.verdict`,
+    ),
     trigger(
       'attempt_new',
       'INSERT ON attempt',
-      null,
+      'NEW.verdict IS NULL',
       `'attempt', ${now}, NEW.message_id, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, NEW.idempotency_key`,
     ),
     trigger(
@@ -151,12 +172,15 @@ export function witnessTriggers(dialect: StoreType): string[] {
       differs('OLD.verdict', 'NEW.verdict'),
       `'attempt-settled', ${now}, NEW.message_id, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.epoch, NEW.verdict`,
     ),
-    // A successor takes back what never left.
-    trigger(
+    // A successor takes back what never left. Before the change of the state is noted.
+    triggerSql(
+      dialect,
       'attempt_dropped',
-      'DELETE ON attempt',
-      'OLD.verdict IS NULL',
-      `'attempt-dropped', ${now}, OLD.message_id, OLD.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, OLD.epoch, NULL`,
+      'BEFORE UPDATE ON outbox_message',
+      'NEW.attempts<OLD.attempts',
+      insert(
+        `'attempt-dropped', ${now}, OLD.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, OLD.claim_epoch, NULL`,
+      ),
     ),
     trigger(
       'lease_changed',

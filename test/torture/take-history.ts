@@ -4,7 +4,7 @@ import { workers } from './plan.js';
 import { longIdStart } from './service-faults.js';
 import { type Stage, token } from './stage.js';
 import { webhookSecret } from './stage-tables.js';
-import { type WitnessEvent, withEpochsInForce } from './store-witness.js';
+import { attemptsSql, type WitnessEvent, withEpochsInForce } from './store-witness.js';
 
 /** What it takes to read a store. */
 type StoreView = Pick<Stage, 'store' | 'plan' | 'clock'>;
@@ -129,9 +129,8 @@ async function readRecords(stage: StoreView): Promise<Pick<Life, 'messages' | 'b
 
 async function readDoings(stage: StoreView): Promise<Pick<Life, 'attempts' | 'events' | 'operated' | 'resumedAt'>> {
   const { store } = stage;
-  // One without an outcome was taken back by a successor: no request may belong to it.
-  const pruned = (await readPruned<AttemptRow>(stage, 'attempt')).filter(({ verdict }) => verdict !== null);
-  const attempts = [...pruned, ...(await store.rows<AttemptRow>('SELECT * FROM attempt'))];
+  const pruned = await readPruned<AttemptRow>(stage, 'attempt');
+  const attempts = [...pruned, ...(await store.rows<AttemptRow>(attemptsSql))];
   const operated = await store.rows<OperatedRow>(
     "SELECT message_id, at, outcome FROM audit_log WHERE event='operator' AND message_id IS NOT NULL ORDER BY id",
   );

@@ -52,8 +52,9 @@ export async function isMoving(tx: Tx, sourceKey: string): Promise<boolean> {
 /** Whether an order that was sent before this time has no answer yet, so that the service may know it by an id that we don't. */
 export async function hasCreateUnderWay(tx: Tx, sentBefore: number): Promise<boolean> {
   const rows = await tx.select(
-    `SELECT m.id FROM outbox_message m JOIN attempt a ON a.message_id=m.id
-      WHERE m.entity='order' AND m.state IN ('sending','in_doubt') AND m.operation='create' AND a.intended_at<=? LIMIT 1`,
+    `SELECT id FROM outbox_message
+      WHERE entity='order' AND state IN ('sending','in_doubt') AND operation='create'
+        AND COALESCE(first_sent_at, claimed_at)<=? LIMIT 1`,
     [sentBefore],
   );
   return rows.length > 0;

@@ -5,28 +5,17 @@ import { insertRows, notAmong, padded, placeholders, type Row, updateRows } from
 import type { Tx } from '../../store/store.js';
 import { sha256 } from '../outbox/content-hash.js';
 import type { Operation } from '../outbox/message.js';
-import { type ClockCorrection, latestTime } from './clock-trace.js';
+import { type ClockCorrection, claimTime, latestTime, readClockCorrections } from './clock-trace.js';
 
-/** A message that is about to be sent or looked up. */
-interface MessageIntent {
-  messageId: number;
-  purpose: Operation | 'look_up';
-  number: number;
-  idempotencyKey?: string;
-  bodyHash?: string;
-}
-
-/** Puts on record, before the first byte leaves, that these messages may be sent. @returns the attempts' ids, by message */
-export async function intendMessages(
+/** Puts on record, before the first byte leaves, that these messages are looked up. @returns the attempts' ids, by message */
+export async function intendLookUps(
   tx: Tx,
-  intents: readonly MessageIntent[],
+  intents: readonly { messageId: number; number: number }[],
   epoch: number,
   nowMs: number,
 ): Promise<ReadonlyMap<number, number>> {
   if (intents.length === 0) return new Map();
-  const attempts = intents.map(({ messageId, purpose, number, idempotencyKey = null, bodyHash = null }) => {
-    return { messageId, purpose, number, epoch, idempotencyKey, bodyHash, intendedAt: nowMs };
-  });
+  const attempts = intents.map((one) => ({ ...one, purpose: 'look_up', epoch, intendedAt: nowMs }));
   await insertRows(tx, 'attempt', attempts);
   const numbers = new Map(intents.map(({ messageId, number }) => [messageId, number]));
   const listed = padded([...numbers.keys()]);
@@ -55,9 +44,21 @@ export async function intendRead(
   ]);
 }
 
+/** What the claim has put on record with the message, so that its attempt is written once, when it has ended. */
+interface WriteIntent {
+  messageId: number;
+  purpose: Operation;
+  number: number;
+  epoch: number;
+  idempotencyKey: string;
+  bodyHash: string;
+  intendedAt: number;
+}
+
 /** An attempt that came to its end, and what the audit says of it. */
 export interface EndedAttempt {
-  id: number;
+  /** Of a read or a look-up its id; a write is not among the attempts yet. */
+  attempt: number | WriteIntent;
   sent: Sent<{ kind: string }>;
   /** Whose record it was about; null: it was a read. */
   message: { id: number; entity: Entity; sourceKey: string } | null;
@@ -73,26 +74,34 @@ export interface EndedAttempt {
 export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor: string, nowMs: number): Promise<void> {
   const areTraced = ended.some(({ sent }) => sent.traceId !== undefined);
   const hashes = ended.map(({ sent: { excerpt } }) => (excerpt === null ? null : sha256(excerpt)));
-  await updateRows(
-    tx,
-    'attempt',
-    ['id'],
-    ended.map(
-      ({ id, sent }, nth): Row => ({
-        id,
-        startedAt: sent.startedAtMs,
-        durationMs: sent.durationMs,
-        requests: sent.requests ?? (sent.startedAtMs === null ? 0 : 1),
-        status: sent.status,
-        verdict: sent.verdict.kind,
-        reason: reasonOf(sent),
-        requestId: sent.requestId,
-        excerptHash: hashes[nth] ?? null,
-        excerpt: sent.excerpt,
-        traceId: areTraced ? (sent.traceId ?? null) : undefined,
-      }),
-    ),
-  );
+  const known: Row[] = [];
+  const written: Row[] = [];
+  for (const [nth, { attempt, sent }] of ended.entries()) {
+    const intent = typeof attempt === 'number' ? undefined : attempt;
+    // All in one: an object that grows field by field takes as long as the statement.
+    (intent ? written : known).push({
+      id: intent ? undefined : (attempt as number),
+      messageId: intent?.messageId,
+      purpose: intent?.purpose,
+      number: intent?.number,
+      epoch: intent?.epoch,
+      idempotencyKey: intent?.idempotencyKey,
+      bodyHash: intent?.bodyHash,
+      intendedAt: intent?.intendedAt,
+      startedAt: sent.startedAtMs,
+      durationMs: sent.durationMs,
+      requests: sent.requests ?? (sent.startedAtMs === null ? 0 : 1),
+      status: sent.status,
+      verdict: sent.verdict.kind,
+      reason: reasonOf(sent),
+      requestId: sent.requestId,
+      excerptHash: hashes[nth] ?? null,
+      excerpt: sent.excerpt,
+      traceId: areTraced ? (sent.traceId ?? null) : undefined,
+    });
+  }
+  await updateRows(tx, 'attempt', ['id'], known);
+  await insertRows(tx, 'attempt', written);
   const lines: AuditEntry[] = [];
   for (const [nth, one] of ended.entries()) {
     const { message, becameOf = [] } = one;
@@ -105,7 +114,7 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
 
 /** What the audit says of one attempt. */
 function attemptLine(
-  { id, sent, message, detail, event = 'attempt' }: EndedAttempt,
+  { attempt, sent, message, detail, event = 'attempt' }: EndedAttempt,
   actor: string,
   excerptHash: string | null,
 ): AuditEntry {
@@ -124,7 +133,7 @@ function attemptLine(
     messageId: message?.id,
     event,
     outcome: sent.verdict.kind,
-    attemptId: id,
+    attemptId: typeof attempt === 'number' ? attempt : null,
     actor,
     detail,
   };
@@ -149,25 +158,46 @@ export async function endUnrecorded(tx: Tx, ids: readonly number[]): Promise<voi
   );
 }
 
-/** What was claimed for sending under this epoch and has no outcome. */
-export async function openWrites(tx: Tx, epoch: number): Promise<{ id: number; messageId: number }[]> {
-  return tx.rows(
-    "SELECT id, message_id FROM attempt WHERE verdict IS NULL AND epoch=? AND purpose IN ('create','update','delete')",
-    [epoch],
-  );
+/** Of a message that is being sent, and has no attempt yet: a look-up has. */
+const isUnended =
+  "m.state='sending' AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.number=m.attempts)";
+
+/** The messages that were claimed for sending under this epoch and have no outcome. */
+export async function unendedWrites(tx: Tx, epoch: number): Promise<number[]> {
+  const sql = `SELECT m.id FROM outbox_message m WHERE ${isUnended} AND m.claim_epoch=?`;
+  return (await tx.rows<{ id: number }>(sql, [epoch])).map(({ id }) => id);
 }
 
-/** Takes back what never left. */
-export async function dropIntents(tx: Tx, ids: readonly number[]): Promise<void> {
-  if (ids.length > 0) await tx.run(`DELETE FROM attempt WHERE id IN ${placeholders(ids.length)}`, [...ids]);
-}
-
-/** Says it of all that an older epoch has left without an outcome. @param alive older epochs whose nodes are at work */
-export async function endOlderEpochs(tx: Tx, epoch: number, alive: readonly number[] = []): Promise<void> {
-  await tx.run(
-    `UPDATE attempt SET verdict='unknown', reason='May have been sent: the process stopped before the outcome was on record.' WHERE verdict IS NULL AND epoch<?${notAmong('epoch', alive)}`,
+/**
+ * Says it of all that an older epoch has left without an outcome, before the messages are called in doubt.
+ * @param alive older epochs whose nodes are at work
+ */
+export async function endOlderEpochs(
+  tx: Tx,
+  epoch: number,
+  nowMs: number,
+  alive: readonly number[] = [],
+): Promise<void> {
+  const verdict = 'unknown';
+  const reason = 'May have been sent: the process stopped before the outcome was on record.';
+  const isOver = (column: string) => `${column}<?${notAmong(column, alive)}`;
+  const writes = await tx.rows<WriteIntent>(
+    `SELECT m.id AS message_id, m.operation AS purpose, m.attempts AS number, m.claim_epoch AS epoch, m.idempotency_key,
+            m.body_hash, m.claimed_at AS intended_at
+       FROM outbox_message m WHERE ${isUnended} AND ${isOver('m.claim_epoch')}`,
     [epoch, ...alive],
   );
+  const corrections = await readClockCorrections(tx);
+  const ended = writes.map((one) => {
+    return { ...one, intendedAt: claimTime(one.intendedAt, corrections, nowMs), verdict, reason };
+  });
+  await insertRows(tx, 'attempt', ended);
+  await tx.run(`UPDATE attempt SET verdict=?, reason=? WHERE verdict IS NULL AND ${isOver('epoch')}`, [
+    verdict,
+    reason,
+    epoch,
+    ...alive,
+  ]);
 }
 
 /** Erases the service's reasons from the attempts of these messages. */
@@ -185,8 +215,8 @@ export async function eraseExcerpts(tx: Tx, messageIds: readonly number[]): Prom
 
 /**
  * When the requests that a limit with a long window still counts were answered at the latest, whichever process sent
- * them. An attempt without an outcome may have been sent and counts once; of the others is on record how often they
- * reached the service. Reads backwards along the primary key, since intents ascend with it.
+ * them. What has no outcome may have been sent and counts once; of the others is on record how often they reached the
+ * service. Reads backwards along the primary key, since the ends of attempts ascend with it, by and large.
  * @param waitMs how long after its intent a request leaves at the latest
  * @param deadlineMs how long after that it is answered at the latest
  * @param corrections by which the clock was set since
@@ -198,12 +228,19 @@ export async function answeredSince(
   sinceMs: number,
   waitMs: number,
   deadlineMs: number,
+  nowMs: number,
   corrections: readonly ClockCorrection[] = [],
   except: ReadonlySet<number> = new Set(),
 ): Promise<number[]> {
   const pageSize = 2_000;
-  const times: number[] = [];
+  const open = await tx.rows<{ epoch: number; at: number }>(
+    `SELECT m.claim_epoch AS epoch, m.claimed_at AS at FROM outbox_message m WHERE ${isUnended}`,
+  );
+  const times = open.flatMap(({ epoch, at }) =>
+    except.has(epoch) ? [] : [claimTime(at, corrections, nowMs) + waitMs + deadlineMs],
+  );
   for (let beforeId = Number.MAX_SAFE_INTEGER; ; ) {
+    let hasYoung = false;
     const rows = await tx.rows<{
       id: number;
       epoch: number;
@@ -216,15 +253,15 @@ export async function answeredSince(
       [beforeId],
     );
     for (const { id, epoch, intendedAt, startedAt, durationMs, requests } of rows) {
-      if (except.has(epoch)) continue;
       const leftBy = latestTime(id, startedAt ?? intendedAt + waitMs, corrections, waitMs);
       const answeredBy = leftBy + (durationMs ?? deadlineMs);
-      if (answeredBy > sinceMs) times.push(...Array<number>(requests ?? 1).fill(answeredBy));
+      if (answeredBy <= sinceMs) continue;
+      hasYoung = true;
+      if (!except.has(epoch)) times.push(...Array<number>(requests ?? 1).fill(answeredBy));
     }
     const last = rows.at(-1);
-    if (rows.length < pageSize || last === undefined) return times.sort((a, b) => a - b);
-    const lastIntendedBy = latestTime(last.id, last.intendedAt, corrections, waitMs);
-    if (lastIntendedBy <= sinceMs - waitMs - deadlineMs) return times.sort((a, b) => a - b);
+    if (rows.length < pageSize || last === undefined || !hasYoung)
+      return times.filter((at) => at > sinceMs).sort((a, b) => a - b);
     beforeId = last.id;
   }
 }

@@ -8,7 +8,6 @@ import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { keyKnownUntil, revisionKey, wireBody } from '../outbox/idempotency-key.js';
 import { type Operation, type Removal, removalAfterThisPass, type SendingMessage } from '../outbox/message.js';
 import { claimForSending, type MessageName, postponeMessages } from '../outbox/transitions.js';
-import { intendMessages } from './attempts.js';
 import { candidates, ready } from './due-messages.js';
 
 /** What the claim knows of a message and of the binding of its customer. */
@@ -50,12 +49,13 @@ function codeOf(json: string | null): unknown {
   return first === undefined ? (JSON.parse(json) as { customer_code?: unknown }).customer_code : first.slice(1, -1);
 }
 
-/** A message with its attempt on record: what may be sent now, once. */
+/** A message of which is on record that it is sent: what may be sent now, once. */
 export interface ClaimedMessage extends SendingMessage, NothingToSend {
   number: string | null;
   generation: number;
-  attemptId: number;
   attemptNumber: number;
+  /** When, in milliseconds since 1970. */
+  claimedAt: number;
   idempotencyKey: string;
   bodyHash: string;
   /** The frozen bytes, as text in UTF-8. */
@@ -80,7 +80,7 @@ export interface ClaimedMessage extends SendingMessage, NothingToSend {
 /** What the claim reads of a message. */
 type Candidate = Omit<
   ClaimedMessage,
-  'attemptId' | 'attemptNumber' | 'bodyHash' | 'body' | 'record' | 'claimedFrom' | 'keyGoodUntilMs' | 'wallLeadMs'
+  'claimedAt' | 'attemptNumber' | 'bodyHash' | 'body' | 'record' | 'claimedFrom' | 'keyGoodUntilMs' | 'wallLeadMs'
 > & {
   state: 'pending' | 'in_doubt';
   removal: Removal | null;
@@ -125,7 +125,7 @@ const openCustomer = `EXISTS
 const customerWaitMs = 2_000;
 
 /**
- * Claims messages under an epoch: bytes frozen, attempt on record, state `sending`, all in the caller's transaction, which
+ * Claims messages under an epoch: bytes frozen, state `sending`, all in the caller's transaction, which
  * must have checked the epoch. It leaves rows that another transaction holds, what is due after `dueBy` by now, and what waits
  * for the end of its pass, which a brake may hold yet; the others come in the order of `ids`.
  * @param newKeyField field of the body that carries the key of what was never sent yet; null: a header does
@@ -227,8 +227,8 @@ export async function claimMessages(
       operation: row.operation,
       generation: row.generation,
       claimedFrom: row.state,
-      attemptId: 0,
       attemptNumber: row.attempts + 1,
+      claimedAt: nowMs,
       failures: row.failures,
       invalidAnswers: row.invalidAnswers,
       customerWaits: row.customerWaits,
@@ -251,14 +251,7 @@ export async function claimMessages(
   }
   await postponeMessages(tx, postponed, nowMs + customerWaitMs);
   await updateRows(tx, 'message_body', ['message_id'], composed);
-  await claimForSending(tx, claimed, epoch);
-  const intents = claimed.map(
-    ({ id: messageId, operation: purpose, attemptNumber: number, idempotencyKey, bodyHash }) => {
-      return { messageId, purpose, number, idempotencyKey, bodyHash };
-    },
-  );
-  const attemptIds = await intendMessages(tx, intents, epoch, nowMs);
-  for (const one of claimed) one.attemptId = attemptIds.get(one.id) as number;
+  await claimForSending(tx, claimed, epoch, nowMs);
   return { claimed, nothingToSend, held, unasked };
 }
 

@@ -187,7 +187,7 @@ export class Claims {
         return { event: 'parked', outcome, entity, sourceKey, messageId, actor, detail: { reason } };
       });
       await appendAudit(tx, [...superseded, ...parkedOrders], at);
-      this.lease.marks.hold(claimed.map(({ attemptId }) => attemptId));
+      this.lease.marks.hold(claimed.map(({ id }) => id));
       if (claimed.length > 0) killPoint('before-claim-commit');
       for (const message of claimed) message.wallLeadMs = leadMs;
       return { claimed, parked: parked + held.length, unasked };

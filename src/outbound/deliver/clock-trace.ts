@@ -65,6 +65,15 @@ export function latestTime(
     .reduce((time, one) => Math.min(time + one.forwardMs, one.atMs + waitMs), atMs);
 }
 
+/** When a claim without an outcome was made, by the clock as it is now. Pure. */
+export function claimTime(claimedAt: number, corrections: readonly ClockCorrection[], nowMs: number): number {
+  const isBefore = (time: number, { atMs, forwardMs }: ClockCorrection) => time <= atMs - forwardMs;
+  return Math.min(
+    corrections.reduce((time, one) => (isBefore(time, one) ? time + one.forwardMs : time), claimedAt),
+    nowMs,
+  );
+}
+
 /** How often the reading is written down while nothing is wrong. */
 const everyMs = 60_000;
 /** Older ones lie outside any limit's window, unless the clock is set every few days. */

@@ -5,6 +5,7 @@ import type { Delivered } from '../../model/verdict.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
 import type { Transition } from '../outbox/message.js';
 import type { ResentCustomers } from '../recovery/forgotten-keys.js';
+import type { EndedAttempt } from './attempts.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { ClaimScope } from './due-messages.js';
@@ -141,4 +142,47 @@ export class DeliveryTally {
 /** A message that was sent, with what became of it. */
 export interface SettledMessage extends Ended<ClaimedMessage, Delivered> {
   transition: Transition;
+}
+
+/** The attempt goes on record behind the correction of the clock, which moves what stands before it. */
+export function byTheClockNow({ about, sent, isProbe }: Ended<ClaimedMessage, Delivered>, setMs: number) {
+  const { startedAtMs } = sent;
+  return {
+    about: { ...about, claimedAt: about.claimedAt + setMs },
+    sent: { ...sent, startedAtMs: startedAtMs === null ? null : startedAtMs + setMs },
+    isProbe,
+  };
+}
+
+/** What goes on record of its request. */
+export function endedAttempt({ about, sent, transition }: SettledMessage, epoch: number): EndedAttempt {
+  const { verdict } = sent;
+  const { state, parkClass, reason, nextAttemptAt } = transition;
+  const acknowledged = verdict.kind === 'delivered' && state === 'delivered' ? verdict : null;
+  return {
+    attempt: {
+      messageId: about.id,
+      purpose: about.operation,
+      number: about.attemptNumber,
+      epoch,
+      idempotencyKey: about.idempotencyKey,
+      bodyHash: about.bodyHash,
+      intendedAt: about.claimedAt,
+    },
+    sent,
+    message: about,
+    event: acknowledged ? 'delivered' : 'attempt',
+    detail: {
+      number: about.attemptNumber,
+      operation: about.operation,
+      idempotencyKey: about.idempotencyKey,
+      bodyHash: about.bodyHash,
+      nextAttemptAt: state === 'pending' || state === 'in_doubt' ? nextAttemptAt : null,
+      serviceId: acknowledged?.serviceId,
+      flag: acknowledged?.flag,
+      serviceState: acknowledged ? (acknowledged.state ?? null) : undefined,
+      serviceTotal: acknowledged ? (acknowledged.total ?? null) : undefined,
+    },
+    ...(state === 'parked' && { becameOf: [{ event: 'parked', outcome: parkClass, detail: { reason } }] }),
+  };
 }

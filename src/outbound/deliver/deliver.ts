@@ -230,7 +230,6 @@ class Delivery {
     const claims = await this.#dispatcher.next({ room, backlogRoom, perSecond: this.#target }, this.#listDue);
     const ids = claims.map(({ id }) => id);
     const claimed = await this.#claims.claim(ids, 'due').finally(() => this.#dispatcher.claimed());
-    this.#gate.forget();
     const patient = new Set(claims.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
     for (const [nth, message] of claimed.entries()) {
       // Where the store is a file, nothing waits by itself between two requests.
@@ -292,7 +291,6 @@ class Delivery {
       );
       const [message] = await this.#claims.claim(id === null ? [] : [id], 'ever');
       if (!message) continue;
-      this.#gate.forget();
       this.#exchange.begin(this.#settler, message, this.#send, { isProbe: true });
       return 1;
     }

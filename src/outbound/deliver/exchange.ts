@@ -137,6 +137,8 @@ export class Exchange {
     manner: Manner,
   ): void {
     this.#count++;
+    // It was claimed just now, and must heed what was on record by then.
+    this.gate.forget();
     if (manner.isPatient) this.#patient++;
     const lane = this.#lanes[manner.isPatient ? 'patient' : 'usual'];
     lane.waiting.push({ settler: settler as Settler, about, send: send as Begun['send'], manner });

@@ -138,7 +138,7 @@ export async function recallAnswers(
   const corrections = await readClockCorrections(tx);
   const deadlineMs = deadlineSeconds * 1000;
   const since = now - longestMs - otherClockMs;
-  const times = await answeredSince(tx, since, longestLeaveMs, deadlineMs, corrections, except);
+  const times = await answeredSince(tx, since, longestLeaveMs, deadlineMs, now, corrections, except);
   return times.map((at) => now - at - otherClockMs);
 }
 

@@ -8,7 +8,7 @@ import { doubtContents, provenRecord, unknownContent } from '../outbox/content-h
 import type { ParkClass } from '../outbox/message.js';
 import { claimForLookUp, settleSending } from '../outbox/transitions.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
-import { intendMessages } from './attempts.js';
+import { intendLookUps } from './attempts.js';
 
 /** A message that is being looked up: its attempt is on record. */
 export interface LookUpMessage {
@@ -81,8 +81,8 @@ export async function claimLookUps(
     rows.map(({ id }) => id),
     epoch,
   );
-  const intents = rows.map((row) => ({ messageId: row.id, purpose: 'look_up' as const, number: row.attemptNumber }));
-  const attemptIds = await intendMessages(tx, intents, epoch, nowMs);
+  const intents = rows.map((row) => ({ messageId: row.id, number: row.attemptNumber }));
+  const attemptIds = await intendLookUps(tx, intents, epoch, nowMs);
   return rows.map(({ state, ...row }) => ({
     ...row,
     cause: state === 'parked' ? 'conflict' : 'in_doubt',

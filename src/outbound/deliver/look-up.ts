@@ -148,7 +148,12 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
     const detail = { purpose: 'look_up', number, idempotencyKey };
     const said = decision?.to === 'parked' ? { kind: verdict.kind, reason: decision.reason } : verdict;
     const shown = { ...sent, verdict: said };
-    await endAttempts(tx, [{ id: attemptId, sent: shown, message, detail, becameOf: linesOf(decision) }], actor, at);
+    await endAttempts(
+      tx,
+      [{ attempt: attemptId, sent: shown, message, detail, becameOf: linesOf(decision) }],
+      actor,
+      at,
+    );
     if (decision?.to !== 'adopted') return decision?.to ?? null;
     const adoption = await adoptCustomer(tx, this.context, message, decision.found, 'look_up', at);
     if (adoption.kind === 'later') {

@@ -84,7 +84,7 @@ export class SendGate {
     this.#holds.add(hold);
   }
 
-  /** From now on only what the store is asked after this counts: what was claimed just now must heed what stood there then. */
+  /** From now on only what the store is asked after this counts. */
   forget(): void {
     this.#known = null;
     this.#forgotten++;
@@ -184,7 +184,7 @@ export class SendGate {
   }
 }
 
-type PassingKey = Pick<ClaimedMessage, 'keyGoodUntilMs' | 'wallLeadMs' | 'attemptId'>;
+type PassingKey = Pick<ClaimedMessage, 'keyGoodUntilMs' | 'wallLeadMs' | 'id'>;
 
 /** One request on its way through the gate. */
 class RequestGate implements Gate {
@@ -212,7 +212,7 @@ class RequestGate implements Gate {
   }
 
   leaves(): boolean {
-    return this.lease.marks.leave(this.key?.attemptId ?? null);
+    return this.lease.marks.leave(this.key?.id ?? null);
   }
 
   isShut(): boolean {

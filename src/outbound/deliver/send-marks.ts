@@ -4,7 +4,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import type { EndedHolder } from '../../store/lease-rows.js';
 import { thisProcess } from '../../store/lease-rows.js';
 
-/** The place of an attempt is its number modulo this: far more than are under way at once. One more is for all reads. */
+/** The place of a message is its id modulo this: far more than are under way at once. One more is for all reads. */
 const places = 16_384;
 /** A mark and its time, both as 64 bits. */
 const placeBytes = 16;
@@ -16,8 +16,8 @@ const headBytes = 256;
  * process has written into a file stays there when it is killed, without waiting for the disk. So whoever takes over from a
  * process that is known to have ended here can tell what it never sent.
  *
- * The file only ever proves that an attempt has not left: where it says nothing of it, is missing or is another process's, the
- * attempt may have been sent.
+ * The file only ever proves that a message has not left: where it says nothing of it, is missing or is another process's, the
+ * message may have been sent. Of two that share a place it says nothing of the one before.
  */
 export class SendMarks {
   readonly #head: Buffer | null;
@@ -39,10 +39,10 @@ export class SendMarks {
     this.#file = marksFile(witnessFile ?? '', process ?? '');
   }
 
-  /** Notes that these attempts are about to be on record, and have not left. To be called before the commit. */
-  hold(attemptIds: readonly number[]): void {
-    if (!this.#isOpened && attemptIds.length > 0) this.#open();
-    const ids = [...attemptIds].sort((a, b) => a - b);
+  /** Notes that these messages are about to be claimed, and have not left. To be called before the commit. */
+  hold(messageIds: readonly number[]): void {
+    if (!this.#isOpened && messageIds.length > 0) this.#open();
+    const ids = [...messageIds].sort((a, b) => a - b);
     while (ids.length > 0) {
       const first = ids[0] as number;
       const next = ids.findIndex((id, i) => i > 0 && (id !== first + i || id % places === 0));
@@ -52,12 +52,12 @@ export class SendMarks {
   }
 
   /**
-   * Notes that this attempt leaves now.
-   * @param attemptId null: it is one to read
+   * Notes that this message leaves now.
+   * @param messageId null: it is a request to read
    * @returns whether it may: a file that can't be written must not prove anything
    */
-  leave(attemptId: number | null): boolean {
-    return attemptId === null ? this.#write(places, [1]) : this.#write(placeOf(attemptId), [heldMark(attemptId) + 1]);
+  leave(messageId: number | null): boolean {
+    return messageId === null ? this.#write(places, [1]) : this.#write(placeOf(messageId), [heldMark(messageId) + 1]);
   }
 
   /** Nothing is under way any more: there is nothing left to prove. */
@@ -126,8 +126,8 @@ export class SendMarks {
 
 /** What a process that has ended noted. */
 export interface LeftMarks {
-  /** Those of these attempts that had not left. */
-  neverLeft(attemptIds: readonly number[]): ReadonlySet<number>;
+  /** Those of these messages, claimed by it, that had not left. */
+  neverLeft(messageIds: readonly number[]): ReadonlySet<number>;
   /** When something left for the last time, at the latest, in milliseconds since the machine started. */
   lastLeftMs: number;
 }
@@ -152,13 +152,13 @@ export function forgetMarks(witnessFile: string | undefined, { process }: EndedH
   }
 }
 
-function placeOf(attemptId: number): number {
-  return attemptId % places;
+function placeOf(messageId: number): number {
+  return messageId % places;
 }
 
 /** One more: it has left. */
-function heldMark(attemptId: number): number {
-  return attemptId * 2;
+function heldMark(messageId: number): number {
+  return messageId * 2;
 }
 
 function marksFile(witnessFile: string, process: string): string {
@@ -167,7 +167,7 @@ function marksFile(witnessFile: string, process: string): string {
 
 function headOf({ process, epoch }: EndedHolder): Buffer {
   const head = Buffer.alloc(headBytes);
-  head.write(`Waybill: what has left under epoch ${epoch} of ${process}\n`);
+  head.write(`Waybill: messages that left under epoch ${epoch} of ${process}\n`);
   return head;
 }
 

@@ -129,7 +129,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
       const { purpose } = question;
       const { verdict, startedAtMs: sentAtMs } = sent;
       const detail = { purpose, ...(pull && { pullId: pull.id }), ...question.detail };
-      await endAttempts(tx, [{ id: attemptId, sent, message: null, detail }], this.context.actor, at);
+      await endAttempts(tx, [{ attempt: attemptId, sent, message: null, detail }], this.context.actor, at);
       if (verdict.kind === 'read') await question.keep(tx, verdict.value, at);
       if (purpose !== 'list_invoices' && verdict.kind === 'misconfigured')
         await raiseForbiddenRead(tx, purpose, verdict.reason, question.detail, at);

@@ -16,10 +16,10 @@ import { replaceRefused } from '../outbox/promote-dependent.js';
 import { settleSending } from '../outbox/transitions.js';
 import { doubtOrderKeys, type ResentCustomers } from '../recovery/forgotten-keys.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
-import { type EndedAttempt, endAttempts, forbiddenBefore, passedSinceForbidden } from './attempts.js';
+import { endAttempts, forbiddenBefore, passedSinceForbidden } from './attempts.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { followClock } from './clock-trace.js';
-import type { DeliveryTally, SettledMessage } from './deliver-result.js';
+import { byTheClockNow, type DeliveryTally, endedAttempt, type SettledMessage } from './deliver-result.js';
 import type { Ended, Settled, Settler } from './exchange.js';
 import { endpointKey, judgeForbidden } from './lane-effects.js';
 import { afterOutageMs } from './lane-keeper.js';
@@ -45,7 +45,8 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
       await followClock(tx, this.context);
     const judged = (await heedForbidden(tx, ended)).map((one): SettledMessage => {
       // Set forward, first sends look older than they are, which only makes us more careful.
-      const setBackMs = Math.min(clockSetSince(one.about.wallLeadMs, this.context), 0);
+      const setMs = clockSetSince(one.about.wallLeadMs, this.context);
+      const setBackMs = Math.min(setMs, 0);
       const { firstSentAt } = one.about;
       const isKnown = firstSentAt !== null && firstSentAt !== sentUnknownWhen;
       const about = isKnown ? { ...one.about, firstSentAt: firstSentAt + setBackMs } : one.about;
@@ -56,7 +57,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
         backoff: { baseMs: backoffBaseSeconds * 1000, maxMs: one.isProbe ? Math.min(maxMs, afterOutageMs) : maxMs },
         sentAtMs: one.sent.startedAtMs === null ? at : one.sent.startedAtMs + setBackMs,
       });
-      return { ...one, transition };
+      return { ...(setMs === 0 ? one : byTheClockNow(one, setMs)), transition };
     });
     const settled = await settleMessages(tx, judged, this.epoch, actor, at);
     const settledById = new Map(settled.map((one) => [one.about.id, one]));
@@ -120,30 +121,6 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
   }
 }
 
-function endedAttempt({ about, sent, transition }: SettledMessage): EndedAttempt {
-  const { verdict } = sent;
-  const { state, parkClass, reason, nextAttemptAt } = transition;
-  const acknowledged = verdict.kind === 'delivered' && state === 'delivered' ? verdict : null;
-  return {
-    id: about.attemptId,
-    sent,
-    message: about,
-    event: acknowledged ? 'delivered' : 'attempt',
-    detail: {
-      number: about.attemptNumber,
-      operation: about.operation,
-      idempotencyKey: about.idempotencyKey,
-      bodyHash: about.bodyHash,
-      nextAttemptAt: state === 'pending' || state === 'in_doubt' ? nextAttemptAt : null,
-      serviceId: acknowledged?.serviceId,
-      flag: acknowledged?.flag,
-      serviceState: acknowledged ? (acknowledged.state ?? null) : undefined,
-      serviceTotal: acknowledged ? (acknowledged.total ?? null) : undefined,
-    },
-    ...(state === 'parked' && { becameOf: [{ event: 'parked', outcome: parkClass, detail: { reason } }] }),
-  };
-}
-
 /** A 403 may be about one record alone: then it stops no others. */
 async function heedForbidden(
   tx: Tx,
@@ -191,7 +168,8 @@ export async function settleMessages(
     epoch,
     nowMs,
   );
-  await endAttempts(tx, settled.map(endedAttempt), actor, nowMs);
+  const ended = settled.map((one) => endedAttempt(one, epoch));
+  await endAttempts(tx, ended, actor, nowMs);
   const delivered = settled.filter(({ transition }) => transition.state === 'delivered');
   await bindRecords(
     tx,

@@ -2,7 +2,7 @@ import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { Tx } from '../../store/store.js';
 import { doubtOlderEpochs, giveBackUnsent } from '../outbox/transitions.js';
-import { dropIntents, endOlderEpochs, openWrites } from './attempts.js';
+import { endOlderEpochs, unendedWrites } from './attempts.js';
 import { followClock } from './clock-trace.js';
 import type { LeftMarks } from './send-marks.js';
 
@@ -23,8 +23,8 @@ export async function takeOver(
   const { actor } = context;
   let unsent = 0;
   for (const { epoch: over, left } of ended) unsent += await giveBack(tx, over, left);
+  await endOlderEpochs(tx, epoch, at, alive);
   const doubted = await doubtOlderEpochs(tx, epoch, at, alive);
-  await endOlderEpochs(tx, epoch, alive);
   const reason = 'The process that was sending it stopped before its outcome was on record; it may have been sent.';
   const lines = doubted.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
     return { event: 'in_doubt', outcome: 'unknown', entity, sourceKey, messageId, actor, detail: { reason } };
@@ -37,9 +37,6 @@ export async function takeOver(
 
 /** What a predecessor claimed and provably never sent was never tried. @returns how many messages */
 async function giveBack(tx: Tx, epoch: number, left: LeftMarks): Promise<number> {
-  const attempts = await openWrites(tx, epoch);
-  const unsent = left.neverLeft(attempts.map(({ id }) => id));
-  await dropIntents(tx, [...unsent]);
-  const messages = attempts.flatMap(({ id, messageId }) => (unsent.has(id) ? [messageId] : []));
-  return giveBackUnsent(tx, messages, epoch);
+  const unsent = left.neverLeft(await unendedWrites(tx, epoch));
+  return giveBackUnsent(tx, [...unsent], epoch);
 }

@@ -30,8 +30,8 @@ interface Claim {
   isAsStored: boolean;
 }
 
-/** Due messages become `sending`, with the key and the hash of the bytes that go out. The attempt is written by the caller. */
-export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: number): Promise<void> {
+/** Due messages become `sending`, with the key and the hash of the bytes that go out: that is their attempt until it has ended. */
+export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: number, nowMs: number): Promise<void> {
   const rows = claims.map(({ id, idempotencyKey, bodyHash, method }) => ({ id, idempotencyKey, bodyHash, method }));
   await updateRows(
     tx,
@@ -40,10 +40,10 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
     rows.filter((_, nth) => !claims[nth]?.isAsStored),
     "t.state IN ('pending','in_doubt')",
   );
-  const set = "claimed_from=state, state='sending', claim_epoch=?, attempts=attempts+1, key_field=?";
+  const set = "claimed_from=state, state='sending', claim_epoch=?, claimed_at=?, attempts=attempts+1, key_field=?";
   for (const keyField of new Set(claims.map((claim) => claim.keyField))) {
     const ids = claims.filter((claim) => claim.keyField === keyField).map(({ id }) => id);
-    await run(tx, padded(ids), set, [epoch, keyField ?? ''], "state IN ('pending','in_doubt')");
+    await run(tx, padded(ids), set, [epoch, nowMs, keyField ?? ''], "state IN ('pending','in_doubt')");
   }
 }
 
@@ -109,8 +109,7 @@ export async function doubtOlderEpochs(tx: Tx, epoch: number, nowMs: number, ali
   if (doubted.length > 0)
     await tx.run(
       `UPDATE outbox_message
-          SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at,
-                (SELECT a.intended_at FROM attempt a WHERE a.message_id=outbox_message.id AND a.number=outbox_message.attempts)),
+          SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at, claimed_at),
               reason='The process that was sending it stopped without an outcome.'
         WHERE ${isOver}`,
       [nowMs, ...parameters],

@@ -32,13 +32,15 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   // source: of which ERP, by its key (sourceOf); empty: the default one.
   // is_backlog: one of the many that a resync or a changed mapping brings; they go after what is new.
   // total: of the lines of an order, in the service's unit of money; null: to be added up from the record.
+  // claimed_at: when it was last claimed for sending. With attempts, claim_epoch, idempotency_key and body_hash this is its
+  // attempt as long as it has no outcome.
   outbox_message: `
     id ${id}, entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, revision INT NOT NULL,
     source VARCHAR(24) NOT NULL DEFAULT '', operation VARCHAR(8) NOT NULL, generation INT NOT NULL, number VARCHAR(255) NULL,
     source_changed_at VARCHAR(64) NULL, customer_key VARCHAR(255) NULL, idempotency_key VARCHAR(64) NULL,
     body_hash CHAR(64) NULL, content_hash CHAR(64) NOT NULL, mapping_fingerprint CHAR(64) NOT NULL,
     state VARCHAR(12) NOT NULL, park_class VARCHAR(12) NULL, reason VARCHAR(1000) NULL,
-    next_attempt_at BIGINT NOT NULL, claim_epoch BIGINT NULL, claimed_from VARCHAR(12) NULL,
+    next_attempt_at BIGINT NOT NULL, claim_epoch BIGINT NULL, claimed_from VARCHAR(12) NULL, claimed_at BIGINT NULL,
     attempts INT NOT NULL DEFAULT 0, failures INT NOT NULL DEFAULT 0,
     invalid_answers INT NOT NULL DEFAULT 0, customer_waits INT NOT NULL DEFAULT 0, first_sent_at BIGINT NULL,
     service_id VARCHAR(255) NULL, flag VARCHAR(500) NULL, captured_at BIGINT NOT NULL, closed_at BIGINT NULL,
@@ -78,6 +80,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     differs ${longText} NULL, reviewed_at BIGINT NULL,
     PRIMARY KEY (entity, source_key)`,
 
+  // A write comes here when it has ended; a read or a look-up before it is sent.
   attempt: `
     id ${id}, message_id BIGINT NULL, purpose VARCHAR(16) NOT NULL, number INT NOT NULL, epoch BIGINT NOT NULL,
     idempotency_key VARCHAR(64) NULL, body_hash CHAR(64) NULL,

@@ -4,6 +4,7 @@ import { useStore } from '../../store/stores.js';
 import { useLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, expectAttemptsFor, expectOneBodyPerKey, statesOf } from '../../support/jobs/service-of.js';
 import { waitFor } from '../../support/wait-for.js';
+import { attemptsSql } from '../../torture/store-witness.js';
 
 describe('delivery from a store whose disk is full', () => {
   const kit = useLab(useStore('sqlite'));
@@ -34,7 +35,7 @@ describe('delivery from a store whose disk is full', () => {
       await waitFor('the full disk', () => ended || lab.log.some((line) => line.includes('is full')));
       // Whatever is under way comes to its end.
       await waitFor('the answers', () => lab.sandbox.ledger().requests.every(({ answered_at_ms: at }) => at !== null));
-      const onRecord = await kit.rows('SELECT idempotency_key FROM attempt');
+      const onRecord = await kit.rows(attemptsSql);
       const sent = lab.sandbox.ledger().requests.map((request) => request.idempotency_key);
       expect(onRecord.map((row) => row.idempotency_key)).to.include.members(sent);
       expect(sent.length).to.be.below(captured);

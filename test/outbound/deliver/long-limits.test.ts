@@ -143,7 +143,7 @@ onBothLabs('a limit with a long window', (kit) => {
         ].map((times) => ({ purpose: 'create', number: 1, epoch: 1, intended_at: at, requests: null, ...times })),
       ),
     );
-    const answered = (since: number) => kit.store.read('look', (tx) => answeredSince(tx, since, 13_000, 10_000));
+    const answered = (since: number) => kit.store.read('look', (tx) => answeredSince(tx, since, 13_000, 10_000, at));
     expect(await answered(at)).to.deep.equal([at + 5_700, at + 8_020, at + 8_020, at + 16_000, at + 23_000]);
     expect(await answered(at + 16_000)).to.deep.equal([at + 23_000]);
   });

@@ -112,7 +112,7 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
       const { what, asked, attemptId } = about;
       const { verdict, startedAtMs: sentAtMs } = sent;
       const detail = { purpose: 'probe', what, method: asked.method, path: asked.path };
-      await endAttempts(tx, [{ id: attemptId, sent, message: null, detail }], this.context.actor, at);
+      await endAttempts(tx, [{ attempt: attemptId, sent, message: null, detail }], this.context.actor, at);
       const shownReason = 'reason' in verdict ? verdict.reason : '';
       heard.push({ asks: 'record', verdict, parkedAs: null, shownReason, sentAtMs });
     }
