@@ -30,9 +30,9 @@ export interface NodeRow extends LeaseRow {
   share: string | null;
 }
 
-export async function lockRow(tx: Tx, name: LeaseName): Promise<LeaseRow | undefined> {
+export async function lockRow(tx: Tx, name: LeaseName, lock = tx.forUpdate): Promise<LeaseRow | undefined> {
   const [row] = await tx.rows<LeaseRow>(
-    `SELECT name, epoch, holder, holder_process, expires_at, released_at, ${tx.nowMs} AS now FROM lease WHERE name=?${tx.forUpdate}`,
+    `SELECT name, epoch, holder, holder_process, expires_at, released_at, ${tx.nowMs} AS now FROM lease WHERE name=?${lock}`,
     [name],
   );
   return row;

@@ -145,10 +145,19 @@ export class Lease {
     return this.#endsAtMonotonicMs;
   }
 
-  /** The fence: one transaction of the holder. @throws LeaseLost */
-  async write<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+  /** The fence: one transaction of the holder, alone. @throws LeaseLost */
+  write<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#write(action, work, 'forUpdate');
+  }
+
+  /** The same where others like it may be under way, none of which waits for the commit of another one. @throws LeaseLost */
+  writeBeside<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#write(action, work, 'forShare');
+  }
+
+  #write<T>(action: string, work: (tx: Tx) => Promise<T>, lock: 'forUpdate' | 'forShare'): Promise<T> {
     return this.store.transaction(action, async (tx) => {
-      const row = await lockRow(tx, this.name);
+      const row = await lockRow(tx, this.name, tx[lock]);
       if (row?.epoch !== this.epoch || row.holder === null) throw new LeaseLost(this.name);
       return work(tx);
     });

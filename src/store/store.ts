@@ -14,6 +14,7 @@ export interface Tx {
   readonly dialect: StoreDialect;
   /** Ends a SELECT that locks its rows. Empty on SQLite, whose transaction holds the write lock already. */
   readonly forUpdate: string;
+  readonly forShare: string;
   /** The same, passing over rows that another transaction has locked. */
   readonly skipLocked: string;
   /** SQL for the database's clock in milliseconds: two machines must not argue about when a lease ends. */
@@ -227,6 +228,7 @@ function txOf(
   return {
     dialect,
     forUpdate: dialect.forUpdate,
+    forShare: dialect.forShare,
     skipLocked: dialect.skipLocked,
     nowMs: dialect.nowMs,
     storeKey: store,

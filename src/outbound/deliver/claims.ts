@@ -111,6 +111,8 @@ export async function parkUnsendable(tx: Tx, messages: readonly Unsendable[], no
 const holdsAlready = 'The service holds these values already.';
 const isThereAgain = 'Its record is in the ERP again, so it is not removed.';
 
+/** While one claim follows the other, it is looked so often for keys that are forgotten, and for times that lie ahead. */
+const parkEveryMs = 1_000;
 /** How long a removal waits when the ERP can't be asked whether its record is back. */
 const erpAwayMs = 60_000;
 
@@ -121,6 +123,8 @@ export class Claims {
   #unasked: readonly UnaskedRemoval[] = [];
   /** By how much the clock on the wall is ahead of one that cannot be set, when it was last followed. */
   #leadMs: number;
+  /** When it was looked last for what the service may have forgotten, and for times that lie ahead. */
+  #parkedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly context: JobContext,
@@ -161,10 +165,11 @@ export class Claims {
     };
     const stillRemoved = await this.#askOnceMore();
     const leadMs = wallLeadMs(this.context);
-    const { claimed, parked, unasked } = await this.lease.write('claim messages', async (tx) => {
+    // Beside a settlement, as another node of a cluster would do it.
+    const { claimed, parked, unasked } = await this.lease.writeBeside('claim messages', async (tx) => {
       const at = nowMs();
-      // Before anything is claimed: a key that is forgotten must not go out once more.
-      const parked = await this.#park(tx, at);
+      // A key that is forgotten must not go out once more: here it is parked, and `claimMessages` leaves it in any case.
+      const parked = await this.#park(tx, at, parkEveryMs);
       const { claimed, nothingToSend, held, unasked } = await claimMessages(
         tx,
         ids,
@@ -253,10 +258,14 @@ export class Claims {
     return parked;
   }
 
-  async #park(tx: Tx, at: number): Promise<number> {
+  /** @param everyMs unless the clock was set, no more often than this */
+  async #park(tx: Tx, at: number, everyMs = 0): Promise<number> {
     const { delivery } = this.context.settings;
     const longestWaitMs = Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000);
-    await followClock(tx, this.context);
+    const nowMonotonicMs = this.context.clock.monotonicMs();
+    const isSet = await followClock(tx, this.context);
+    if (!isSet && nowMonotonicMs - this.#parkedAtMs < everyMs) return 0;
+    this.#parkedAtMs = nowMonotonicMs;
     const ahead = await fixFutureTimestamps(tx, at, longestWaitMs, sourceNames(this.context.settings));
     if (ahead > 0)
       this.context.log.warn('The clock was set back: what waited for a time that lies ahead waits no longer', {

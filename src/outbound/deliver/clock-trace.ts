@@ -79,9 +79,13 @@ const everyMs = 60_000;
 /** Older ones lie outside any limit's window, unless the clock is set every few days. */
 const mostCorrections = 20;
 
-async function readClockTrace(tx: Tx, name: `clock/${string}` | 'clock'): Promise<ClockTrace | null> {
-  const text = await readStoreInfo(tx, name);
-  if (text === null) return name === 'clock' ? null : readClockTrace(tx, 'clock');
+async function readClockTrace(
+  tx: Tx,
+  name: `clock/${string}` | 'clock',
+  forUpdate = false,
+): Promise<ClockTrace | null> {
+  const text = await readStoreInfo(tx, name, forUpdate);
+  if (text === null) return name === 'clock' ? null : readClockTrace(tx, 'clock', forUpdate);
   return JSON.parse(text) as ClockTrace;
 }
 
@@ -96,14 +100,20 @@ export async function readClockCorrections(tx: Tx): Promise<ClockCorrection[]> {
 /**
  * Notes what the clock shows. Where it was set back since the last time, first sends are moved back as far, so that no key
  * looks younger than it is. Where it was set forward, keys look older, which only makes us more careful.
+ * @returns whether it was set
  */
-export async function followClock(tx: Tx, { nowMs, clock, log, settings }: JobContext): Promise<void> {
-  const now: ClockReading = { ...clock.sinceBoot(), wallMs: nowMs() };
+export async function followClock(tx: Tx, { nowMs, clock, log, settings }: JobContext): Promise<boolean> {
+  const look = (): ClockReading => ({ ...clock.sinceBoot(), wallMs: nowMs() });
   // Each node may have a clock of its own.
   const name = settings.cluster.enabled ? (`clock/${nodeNameHere(settings.cluster.node)}` as const) : 'clock';
-  const known = await readClockTrace(tx, name);
+  const isNoted = (known: ClockTrace | null, now: ClockReading) =>
+    known !== null && clockSetBy(known, now) === 0 && isSameBoot(known, now) && now.bootMs - known.bootMs < everyMs;
+  if (isNoted(await readClockTrace(tx, name), look())) return false;
+  // A claim and a settlement may both have come to this: only one of them corrects what is on record.
+  const known = await readClockTrace(tx, name, true);
+  const now = look();
+  if (isNoted(known, now)) return false;
   const setMs = known === null ? 0 : clockSetBy(known, now);
-  if (known && setMs === 0 && isSameBoot(known, now) && now.bootMs - known.bootMs < everyMs) return;
   const corrections = known?.corrections ?? [];
   if (setMs !== 0) {
     const attemptId = Number((await tx.value<number>('SELECT MAX(id) AS id FROM attempt')) ?? 0);
@@ -119,6 +129,7 @@ export async function followClock(tx: Tx, { nowMs, clock, log, settings }: JobCo
   }
   const trace: ClockTrace = { ...nextReading(known, now), corrections: corrections.slice(-mostCorrections) };
   await writeStoreInfo(tx, name, JSON.stringify(trace));
+  return setMs !== 0;
 }
 
 /**

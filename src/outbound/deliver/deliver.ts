@@ -5,16 +5,8 @@ import { nextTurn } from '../../v8.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { Claims } from './claims.js';
 import { type DeliverOptions, type DeliverResult, DeliveryTally } from './deliver-result.js';
-import type { Dispatcher, ListDue } from './dispatcher.js';
-import {
-  claimTarget,
-  countInDoubt,
-  listDue,
-  mostUnsettled,
-  nextDueAt,
-  probeMessageId,
-  StoreDispatcher,
-} from './due-messages.js';
+import { type Dispatcher, type ListDue, StoreDispatcher } from './dispatcher.js';
+import { claimTarget, countInDoubt, listDue, mostUnsettled, nextDueAt, probeMessageId } from './due-messages.js';
 import { Exchange, type Manner } from './exchange.js';
 import { pauseWhenUsedUp } from './lane-keeper.js';
 import { LookUps, nextLookUpAt } from './look-up.js';

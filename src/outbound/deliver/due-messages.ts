@@ -1,12 +1,12 @@
 import type { ServiceSettings } from '../../config/sections/service.js';
-import type { Entity } from '../../model/record.js';
+import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { longestRestMs } from '../../service/rate-limit/rate-limiter.js';
 import { concurrencyOf, shortestWindowRate } from '../../service/rate-limit/sliding-slots.js';
 import { type Condition, joinConditions, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import { removalAfterThisPass } from '../outbox/message.js';
-import type { Dispatcher, DueClaim, DueMessage, ListDue, Space } from './dispatcher.js';
+import type { DueMessage, ListDue } from './dispatcher.js';
 import { defaultAlone, type SourceTurn, takeTurns } from './source-turns.js';
 
 /** Which messages a deliverer looks at. */
@@ -25,10 +25,34 @@ export async function listDue(
   scope: ClaimScope,
   sentSince: number,
 ): ReturnType<ListDue> {
-  return store.read('look for due messages', async (tx) => ({
-    news: await dueMessages(tx, nowMs(), most, scope, sentSince, false),
-    backlog: await dueMessages(tx, nowMs(), mostOfBacklog, scope, sentSince, true),
-  }));
+  return store.read('look for due messages', async (tx) => {
+    const kinds = await dueKinds(tx, nowMs(), scope);
+    return {
+      news: await dueMessages(tx, nowMs(), most, scope, sentSince, false, kinds),
+      backlog: await dueMessages(tx, nowMs(), mostOfBacklog, scope, sentSince, true, kinds),
+    };
+  });
+}
+
+/** Whether anything of a kind is due, ready or not. */
+type DueKinds = (state: SendableState, entity: Entity, isBacklog: boolean) => boolean;
+
+const kinds = (['pending', 'in_doubt'] as const).flatMap((state) =>
+  entities.flatMap((entity) => [0, 1].map((isBacklog) => ({ state, entity, isBacklog }))),
+);
+
+/** One statement instead of one for each kind of which nothing is due: mostly that is all but one. */
+async function dueKinds(tx: Tx, nowMs: number, { sources = defaultAlone }: ClaimScope): Promise<DueKinds> {
+  const each = kinds.map(
+    ({ state, entity, isBacklog }) =>
+      `EXISTS (SELECT 1 FROM outbox_message WHERE state='${state}' AND entity='${entity}' AND is_backlog=${isBacklog}
+          AND source IN ${placeholders(sources.length)} AND next_attempt_at<=?) AS ${state}_${entity}_${isBacklog}`,
+  );
+  const [due] = await tx.select<Record<string, number | boolean>>(
+    `SELECT ${each.join(', ')}`,
+    each.flatMap(() => [...sources.map(({ name }) => name), nowMs]),
+  );
+  return (state, entity, isBacklog) => Boolean(due?.[`${state}_${entity}_${isBacklog ? 1 : 0}`]);
 }
 
 /**
@@ -45,10 +69,11 @@ export async function dueMessages(
   scope: ClaimScope,
   sentSince = 0,
   isBacklog?: boolean,
+  kinds: DueKinds = () => true,
 ): Promise<DueMessage[]> {
   const { sources = defaultAlone, random = Math.random } = scope;
   const dueOf = (asked: readonly (SourceTurn & { limit: number })[]) =>
-    dueOfSources(tx, nowMs, asked, scope, sentSince, isBacklog);
+    dueOfSources(tx, nowMs, asked, scope, sentSince, isBacklog, kinds);
   const each = limit / sources.reduce((sum, { priority }) => sum + priority, 0);
   const shares = sources.map((source) => ({ ...source, limit: Math.ceil(each * source.priority) }));
   const queues = await dueOf(shares);
@@ -70,10 +95,12 @@ async function dueOfSources(
   scope: ClaimScope,
   sentSince: number,
   isBacklog: boolean | undefined,
+  kinds: DueKinds,
 ): Promise<(SourceTurn & { waiting: DueMessage[] })[]> {
   const inState = async (state: SendableState, limits: readonly { name: string; limit: number }[]) => {
     const found = new Map<string, DueMessage[]>(limits.map(({ name }) => [name, []]));
     for (const entity of ['customer', 'order'] as const) {
+      if (isBacklog !== undefined && !kinds(state, entity, isBacklog)) continue;
       const left = limits.map(({ name, limit }) => ({ name, limit: limit - (found.get(name)?.length ?? 0) }));
       const rows = await readyMessages(tx, state, entity, nowMs, left, scope, sentSince, 'first', isBacklog);
       for (const row of rows) found.get(row.source)?.push(row);
@@ -243,58 +270,4 @@ const mostClaimed = 500;
 /** How many messages may be claimed without an outcome on record: what the limit lets leave in a second. Pure. */
 export function mostUnsettled({ limits }: Pick<ServiceSettings, 'limits'>): number {
   return Math.ceil(Math.min(mostClaimed, shortestWindowRate(limits) ?? mostClaimed));
-}
-
-/** The dispatcher `local`: asks the store each time. */
-export class StoreDispatcher implements Dispatcher {
-  #newsSinceTurn = 0;
-
-  async next({ room, backlogRoom }: Space, listDue: ListDue): Promise<DueClaim[]> {
-    const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
-    const { news, backlog } = await listDue(room, most);
-    const { claims, newsSinceTurn } = orderClaims(news, backlog, room, backlogRoom, this.#newsSinceTurn);
-    this.#newsSinceTurn = newsSinceTurn;
-    return claims;
-  }
-
-  claimed(): void {}
-
-  slowDown(): void {}
-
-  async close(): Promise<void> {}
-}
-
-/** Of so many messages one is of the backlog, as long as there is one. */
-export const backlogTurn = 10;
-
-/**
- * What goes next: news first, and in every tenth place one of the backlog, which goes then as if it were news, so that it still
- * moves however much is new. What is left of the room is filled with the backlog, which lets pass all that comes meanwhile. Pure.
- * @param news what is due, in its order
- * @param backlog the same of the backlog
- * @param newsSinceTurn as the last call returned it: messages of news since the backlog had its turn
- * @returns claims in the order of sending
- */
-export function orderClaims(
-  news: readonly DueMessage[],
-  backlog: readonly DueMessage[],
-  room: number,
-  backlogRoom: number,
-  newsSinceTurn: number,
-): { claims: DueClaim[]; newsSinceTurn: number } {
-  const claims: DueClaim[] = [];
-  let since = newsSinceTurn;
-  let taken = 0;
-  for (const message of news) {
-    if (since >= backlogTurn - 1 && taken < backlog.length && claims.length < room) {
-      claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: true });
-      since = 0;
-    }
-    if (claims.length >= room) break;
-    claims.push({ ...message, isUrgent: true });
-    since = Math.min(since + 1, backlogTurn - 1);
-  }
-  while (taken < backlog.length && taken < backlogRoom && claims.length < room)
-    claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: false });
-  return { claims, newsSinceTurn: since };
 }

@@ -259,7 +259,7 @@ export class Exchange {
       else bySettler.set(settler, [ended]);
     }
     const all = await this.lease.lane.inTurn((heed) =>
-      this.lease.write('put outcomes on record', async (tx) => {
+      this.lease.writeBeside('put outcomes on record', async (tx) => {
         const at = this.context.nowMs();
         const settled: Settled[] = [];
         for (const [settler, ended] of bySettler) settled.push(await settler.settle(tx, ended, at));

@@ -168,6 +168,11 @@ export class ServiceLease {
     return this.lease.write(action, work);
   }
 
+  /** See `Lease.writeBeside`. @throws LeaseLost */
+  writeBeside<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.lease.writeBeside(action, work);
+  }
+
   get lost(): boolean {
     return this.#lost;
   }

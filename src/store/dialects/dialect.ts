@@ -90,6 +90,8 @@ export interface StoreDialect {
 
   /** See `Tx`. */
   readonly forUpdate: string;
+  /** Others may lock the rows in the same way, and none may change them. */
+  readonly forShare: string;
   readonly skipLocked: string;
   readonly nowMs: string;
   /** What to run after personal data was deleted, so that no log of the database keeps it. */

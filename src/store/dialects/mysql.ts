@@ -49,6 +49,8 @@ export const mysql: StoreDialect = {
       supportBigNumbers: true,
       bigNumberStrings: false,
       dateStrings: true,
+      // What failed is said by StoreError; the driver would take down the stack of every query, in case that it fails.
+      trace: false,
       extra: {
         ...('stream' in transport ? { stream: transport.stream } : {}),
         // Sums of whole numbers; the store has no DECIMAL column.
@@ -88,6 +90,8 @@ export const mysql: StoreDialect = {
   migrationLock: { take: `SELECT GET_LOCK(${lockName}, 60) AS taken`, release: `SELECT RELEASE_LOCK(${lockName})` },
 
   forUpdate: ' FOR UPDATE',
+  // MariaDB knows no FOR SHARE.
+  forShare: ' LOCK IN SHARE MODE',
   skipLocked: ' FOR UPDATE SKIP LOCKED',
   // From UTC: in the hour that comes twice in autumn, UNIX_TIMESTAMP(NOW()) can't tell the second from the first.
   nowMs: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)",

@@ -95,6 +95,7 @@ export const postgres: StoreDialect = {
   },
 
   forUpdate: ' FOR UPDATE',
+  forShare: ' FOR SHARE',
   skipLocked: ' FOR UPDATE SKIP LOCKED',
   // Not now(), which stands still during a transaction.
   nowMs: 'CAST(EXTRACT(EPOCH FROM clock_timestamp())*1000 AS BIGINT)',

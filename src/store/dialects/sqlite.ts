@@ -66,6 +66,7 @@ export const sqlite: StoreDialect = {
 
   // The transaction holds the write lock already.
   forUpdate: '',
+  forShare: '',
   skipLocked: '',
   nowMs: `CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)`,
   // The write-ahead log still holds the pages as they were.

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { pauseJobs } from '../../../src/operator/pause-jobs.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
-import { SendGate } from '../../../src/outbound/deliver/send-gate.js';
+import { answerCountsMs, SendGate } from '../../../src/outbound/deliver/send-gate.js';
 import { type PauseCause, pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import type { Store } from '../../../src/store/store.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
@@ -36,7 +37,7 @@ onBothLabs('waiting for the service as a whole', (kit) => {
     const operator = await kit.connect();
     const running = lab.deliver({ untilDrained: false, signal: stopAfterwards() });
     await waitFor('some orders', () => lab.sandbox.counts().orders >= 6);
-    await pauseBy(operator, 'deliver');
+    await pauseJobs({ ...lab.context, store: operator }, ['deliver'], 'stock-taking');
     const pausedAt = Date.now();
     await waitFor('everything to be given back', async () => !(await statesOf(kit)).sending);
     const late = lab.sandbox.ledger().requests.filter((request) => request.received_at_ms > pausedAt);
@@ -56,6 +57,42 @@ onBothLabs('waiting for the service as a whole', (kit) => {
     await running;
     await expectAllAtService(lab);
     await expectAttemptsFor(kit, lab);
+  });
+
+  it('heeds for a moment what the store said, unless something was claimed or may have been paused since', async () => {
+    const { context } = await kit.start();
+    let nowMs = 100;
+    let reads = 0;
+    const clock = { ...context.clock, monotonicMs: () => nowMs };
+    const store = new Proxy(context.store, {
+      get: (target, name) => {
+        if (name === 'read') reads++;
+        const value = Reflect.get(target, name) as unknown;
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    await withServiceLease(context, async (lease) => {
+      Object.defineProperty(lease, 'mayStartRequest', { value: () => true });
+      const gate = new SendGate({ ...context, store, clock }, lease, null);
+      const isHeld = async () => (await gate.check('deliver')) !== null;
+      expect(await isHeld()).to.equal(false);
+      await pauseBy(kit.store, 'deliver');
+      nowMs += answerCountsMs - 1;
+      expect(await isHeld(), 'a moment later').to.equal(false);
+      expect(reads).to.equal(1);
+      nowMs += 1;
+      expect(await isHeld(), 'when the moment is over').to.equal(true);
+
+      await resume('deliver');
+      gate.forget();
+      expect(await isHeld(), 'after a claim').to.equal(false);
+      await pauseBy(kit.store, 'deliver');
+      gate.holdUntil(Promise.resolve());
+      expect(await isHeld(), 'after an outcome that may pause').to.equal(true);
+      await resume('deliver');
+      lease.lane.changes++;
+      expect(await isHeld(), 'after a pause of this process').to.equal(false);
+    });
   });
 
   it('lets nothing go while nobody can say whether it is paused', async () => {
