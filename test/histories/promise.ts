@@ -196,7 +196,11 @@ function historyOf({ kept, service }: World): History {
     messages: kept.rows('SELECT * FROM outbox_message ORDER BY id'),
     attempts: kept.rows(`${attemptsSql} ORDER BY id`),
     bindings: kept.rows('SELECT entity, source_key, service_id FROM binding'),
-    events: withEpochsInForce(kept.rows('SELECT * FROM torture_witness ORDER BY seq')),
+    // Its times are those of the database, and not of this world.
+    events: withEpochsInForce(kept.rows('SELECT * FROM torture_witness ORDER BY seq')).map((one) => ({
+      ...one,
+      at_ms: 0,
+    })),
     resolved: new Map(),
     operated: kept.rows(
       "SELECT message_id, at, outcome FROM audit_log WHERE event='operator' AND message_id IS NOT NULL",

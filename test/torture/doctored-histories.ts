@@ -157,8 +157,16 @@ export const doctored: Record<string, Record<string, (history: Doctored) => void
         },
       ]),
     ),
-    'an attempt was written after its request': (h) => {
-      last(h.attempts).intended_at = 300;
+    'a write was claimed after its request': (h) => {
+      const nth = h.events.findLastIndex(({ what }) => what === 'attempt');
+      h.events = h.events.with(nth, { ...(h.events[nth] as WitnessEvent), at_ms: 300 });
+    },
+    'a write was never claimed': (h) => {
+      h.events = h.events.filter(({ what, text }) => what !== 'attempt' || text !== 'k2');
+    },
+    'a reading was intended after its request': (h) => {
+      const reading = h.attempts.find(({ purpose }) => purpose === 'read_order');
+      h.attempts = h.attempts.map((one) => (one === reading ? { ...one, intended_at: 300 } : one));
     },
     'a request of the first store, and only the second one has its attempt': (h) => {
       loseStore(h, 250);

@@ -92,8 +92,12 @@ export function everyRequestHasItsAttempt(history: History): string[] {
   });
 }
 
-function requestsWithoutAttempt({ requests, attempts }: LifeWithRequests): string[] {
+/** Of a write the claim has to be on record before the request, as noted by the store and not by whoever sent it. */
+function requestsWithoutAttempt({ requests, attempts, events }: LifeWithRequests): string[] {
   const wrong: string[] = [];
+  const claims = new Map<string, number[]>();
+  for (const { what, text: key, at_ms: at } of events)
+    if (what === 'attempt' && key !== null) claims.set(key, [...(claims.get(key) ?? []), at]);
   const intents = new Map<string, number[]>();
   for (const attempt of attempts) {
     if (neverLeft.has(attempt.verdict ?? '')) continue;
@@ -107,10 +111,11 @@ function requestsWithoutAttempt({ requests, attempts }: LifeWithRequests): strin
   }
   for (const [key, times] of received) {
     const intended = (intents.get(key) ?? []).sort((a, b) => a - b);
+    const claimed = key === 'reading' ? intended : (claims.get(key) ?? []).sort((a, b) => a - b);
     times
       .sort((a, b) => a - b)
       .forEach((at, index) => {
-        const before = intended[index];
+        const before = intended[index] === undefined ? undefined : claimed[index];
         if (before === undefined)
           wrong.push(`request ${index + 1} with the key ${key} has no attempt on record that may have left`);
         // Both are whole milliseconds of one clock.

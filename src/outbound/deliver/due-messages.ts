@@ -1,12 +1,9 @@
-import type { ServiceSettings } from '../../config/sections/service.js';
 import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { longestRestMs } from '../../service/rate-limit/rate-limiter.js';
-import { concurrencyOf, shortestWindowRate } from '../../service/rate-limit/sliding-slots.js';
 import { type Condition, joinConditions, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import { removalAfterThisPass } from '../outbox/message.js';
-import type { DueMessage, ListDue } from './dispatcher.js';
+import type { Dispatcher, DueClaim, DueMessage, ListDue, Space } from './dispatcher.js';
 import { defaultAlone, type SourceTurn, takeTurns } from './source-turns.js';
 
 /** Which messages a deliverer looks at. */
@@ -247,27 +244,56 @@ export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number
   });
 }
 
-/**
- * How many messages are claimed at once. Pure. No more than leave within a second: after a kill any of them may have been sent.
- * All of them count then for a limit of hours or days, so no more than a hundredth of such a limit, or its own pace needs it.
- * @param sentInLastSecond what left in the last one, where no limit says how many will
- */
-export function claimTarget(
-  service: Pick<ServiceSettings, 'concurrency' | 'limits'>,
-  sentInLastSecond: number,
-): number {
-  const concurrency = concurrencyOf(service);
-  const perSecond = shortestWindowRate(service.limits) ?? Number.POSITIVE_INFINITY;
-  const inOneSecond = Math.ceil(Math.min(perSecond, Math.max(concurrency * 2, sentInLastSecond)));
-  const small = service.limits
-    .filter(({ perSeconds }) => perSeconds * 1000 > longestRestMs)
-    .map(({ requests, perSeconds }) => Math.ceil(Math.max(requests / 100, (requests / perSeconds) * 3)));
-  return Math.max(2, Math.min(mostClaimed, Math.max(concurrency, inOneSecond), ...small));
+/** The dispatcher `local`: asks the store each time. */
+export class StoreDispatcher implements Dispatcher {
+  #newsSinceTurn = 0;
+
+  async next({ room, backlogRoom }: Space, listDue: ListDue): Promise<DueClaim[]> {
+    const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
+    const { news, backlog } = await listDue(room, most);
+    const { claims, newsSinceTurn } = orderClaims(news, backlog, room, backlogRoom, this.#newsSinceTurn);
+    this.#newsSinceTurn = newsSinceTurn;
+    return claims;
+  }
+
+  claimed(): void {}
+
+  slowDown(): void {}
+
+  async close(): Promise<void> {}
 }
 
-const mostClaimed = 500;
+/** Of so many messages one is of the backlog, as long as there is one. */
+export const backlogTurn = 10;
 
-/** How many messages may be claimed without an outcome on record: what the limit lets leave in a second. Pure. */
-export function mostUnsettled({ limits }: Pick<ServiceSettings, 'limits'>): number {
-  return Math.ceil(Math.min(mostClaimed, shortestWindowRate(limits) ?? mostClaimed));
+/**
+ * What goes next: news first, and in every tenth place one of the backlog, which goes then as if it were news, so that it still
+ * moves however much is new. What is left of the room is filled with the backlog, which lets pass all that comes meanwhile. Pure.
+ * @param news what is due, in its order
+ * @param backlog the same of the backlog
+ * @param newsSinceTurn as the last call returned it: messages of news since the backlog had its turn
+ * @returns claims in the order of sending
+ */
+export function orderClaims(
+  news: readonly DueMessage[],
+  backlog: readonly DueMessage[],
+  room: number,
+  backlogRoom: number,
+  newsSinceTurn: number,
+): { claims: DueClaim[]; newsSinceTurn: number } {
+  const claims: DueClaim[] = [];
+  let since = newsSinceTurn;
+  let taken = 0;
+  for (const message of news) {
+    if (since >= backlogTurn - 1 && taken < backlog.length && claims.length < room) {
+      claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: true });
+      since = 0;
+    }
+    if (claims.length >= room) break;
+    claims.push({ ...message, isUrgent: true });
+    since = Math.min(since + 1, backlogTurn - 1);
+  }
+  while (taken < backlog.length && taken < backlogRoom && claims.length < room)
+    claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: false });
+  return { claims, newsSinceTurn: since };
 }

@@ -4,7 +4,7 @@ import type { ServiceSettings } from '../../config/sections/service.js';
 import type { CredentialSettings } from '../../config/sections/service-credential.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { longestRestMs, longestSlotWaitMs, type RateLimiter } from '../../service/rate-limit/rate-limiter.js';
-import { isOwnLimit } from '../../service/rate-limit/sliding-slots.js';
+import { concurrencyOf, isOwnLimit, shortestWindowRate } from '../../service/rate-limit/sliding-slots.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
@@ -100,6 +100,31 @@ export class LaneKeeper {
     );
     return effects;
   }
+}
+
+/**
+ * How many messages are claimed at once. Pure. No more than leave within a second: after a kill any of them may have been sent.
+ * All of them count then for a limit of hours or days, so no more than a hundredth of such a limit, or its own pace needs it.
+ * @param sentInLastSecond what left in the last one, where no limit says how many will
+ */
+export function claimTarget(
+  service: Pick<ServiceSettings, 'concurrency' | 'limits'>,
+  sentInLastSecond: number,
+): number {
+  const concurrency = concurrencyOf(service);
+  const perSecond = shortestWindowRate(service.limits) ?? Number.POSITIVE_INFINITY;
+  const inOneSecond = Math.ceil(Math.min(perSecond, Math.max(concurrency * 2, sentInLastSecond)));
+  const small = service.limits
+    .filter(({ perSeconds }) => perSeconds * 1000 > longestRestMs)
+    .map(({ requests, perSeconds }) => Math.ceil(Math.max(requests / 100, (requests / perSeconds) * 3)));
+  return Math.max(2, Math.min(mostClaimed, Math.max(concurrency, inOneSecond), ...small));
+}
+
+const mostClaimed = 500;
+
+/** How many messages may be claimed without an outcome on record: what the limit lets leave in a second. Pure. */
+export function mostUnsettled({ limits }: Pick<ServiceSettings, 'limits'>): number {
+  return Math.ceil(Math.min(mostClaimed, shortestWindowRate(limits) ?? mostClaimed));
 }
 
 /** A claim holds what leaves within a few seconds, and then it waits for its slot: no request leaves later than this after its intent. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { claimTarget, mostUnsettled } from '../../../src/outbound/deliver/due-messages.js';
+import { claimTarget, mostUnsettled } from '../../../src/outbound/deliver/lane-keeper.js';
 
 describe('how many messages are claimed at once', () => {
   const given = (sentInLastSecond: number, ...limits: [number, number][]) =>

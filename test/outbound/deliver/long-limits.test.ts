@@ -3,7 +3,7 @@ import { pull } from '../../../src/inbound/invoices/pull.js';
 import { sync } from '../../../src/operator/sync.js';
 import { answeredSince } from '../../../src/outbound/deliver/attempts.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
-import { claimTarget } from '../../../src/outbound/deliver/due-messages.js';
+import { claimTarget } from '../../../src/outbound/deliver/lane-keeper.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { resumeLane } from '../../../src/store/lane-pauses.js';
 import { insertRows } from '../../../src/store/rows.js';

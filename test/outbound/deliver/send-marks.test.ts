@@ -113,7 +113,8 @@ onEveryLab('what a killed process had claimed', (kit) => {
     await waitFor('some requests', () => lab.sandbox.counts().requests >= before + requests);
     // Like a kill: nothing more leaves, and no outcome is put on record any more.
     lease.markLost();
-    Object.assign(lease, { write: () => Promise.reject(new LeaseLost('service')) });
+    const lost = () => Promise.reject(new LeaseLost('service'));
+    Object.assign(lease, { write: lost, writeBeside: lost });
     await delivery;
     await kit.store.transaction('name the dead', (tx) => tx.run('UPDATE lease SET holder_process=?', [ended]));
   }

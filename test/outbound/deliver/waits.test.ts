@@ -101,9 +101,11 @@ describe('delivery with nothing to do', () => {
 });
 
 describe('what is claimed and waits for its turn', () => {
+  const gate = { forget: () => undefined } as never;
+
   it('has no request begun beyond a few more than may be under way, and what is patient stands before none', async () => {
     const settings = { service: { concurrency: 2, limits: [] } };
-    const exchange = new Exchange({ settings, nowMs: Date.now } as never, { lost: true } as never, {} as never);
+    const exchange = new Exchange({ settings, nowMs: Date.now } as never, { lost: true } as never, gate);
     const begun = { usual: [] as (() => void)[], patient: [] as (() => void)[] };
     const ended = { verdict: { kind: 'delivered' }, startedAtMs: null } as never;
     const begin = (kind: 'usual' | 'patient') =>
@@ -124,7 +126,7 @@ describe('what is claimed and waits for its turn', () => {
     const settings = { service: { concurrency: 2, limits: [] } };
     const asleep = { sleep: () => new Promise<void>(() => undefined) };
     const context = { settings, nowMs: Date.now, clock: asleep };
-    const exchange = new Exchange(context as never, { lost: false } as never, {} as never);
+    const exchange = new Exchange(context as never, { lost: false } as never, gate);
     const ended = { verdict: { kind: 'delivered' }, startedAtMs: null } as never;
     const handlers: unknown[] = [];
     const plain = Promise.prototype.catch;
