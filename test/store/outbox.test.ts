@@ -3,11 +3,12 @@ import type { Verdict } from '../../src/model/verdict.js';
 import { listMessages } from '../../src/operator/list-messages.js';
 import { countOpen, customersOfOrders } from '../../src/operator/sync.js';
 import { knownRecords } from '../../src/outbound/capture/known-records.js';
-import { endOlderEpochs } from '../../src/outbound/deliver/attempts.js';
+import { endOlderEpochs, unendedWrites } from '../../src/outbound/deliver/attempts.js';
 import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/claim-messages.js';
 import { parkForgottenKeys, parkUnsendable, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
 import type { SettledMessage } from '../../src/outbound/deliver/deliver-result.js';
 import { dueMessages, nextDueAt, probeMessageId } from '../../src/outbound/deliver/due-messages.js';
+import { claimLookUps } from '../../src/outbound/deliver/look-up-messages.js';
 import { settleMessages } from '../../src/outbound/deliver/settle-messages.js';
 import { sha256, unknownContent } from '../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
@@ -15,6 +16,7 @@ import { settle } from '../../src/outbound/outbox/message.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
 import { promoteDependent } from '../../src/outbound/outbox/promote-dependent.js';
 import { doubtOlderEpochs, supersedeUnsent } from '../../src/outbound/outbox/transitions.js';
+import { writeStoreInfo } from '../../src/store/store-info.js';
 import { attemptsSql } from '../torture/store-witness.js';
 import { onEveryStore, onServers } from './stores.js';
 
@@ -492,6 +494,29 @@ onEveryStore('the outbox', (kit) => {
         { message_id: b, verdict: 'unknown' },
       ]);
       expect(await write((tx) => doubtOlderEpochs(tx, 2, now + 200))).to.deep.equal([]);
+      expect(await write((tx) => endOlderEpochs(tx, 3, now + 300, [2])), 'of a node at work').to.equal(undefined);
+      expect(await kit.rows('SELECT COUNT(*) AS n FROM attempt')).to.deep.equal([{ n: 2 }]);
+    });
+
+    it('writes attempts by the clock as it is now, and none for a look-up, which has its own', async () => {
+      const [write1, lookUp] = (await insert(message('order', '1'), message('order', '2'))) as [number, number];
+      await claim([write1], 1, now);
+      await set(lookUp, `state='in_doubt', first_sent_at=${now - 5_000}`);
+      const both = { in_doubt: ['order'], conflict: [] } as const;
+      await write((tx) => claimLookUps(tx, both, 1, now, now, 10, null));
+      const corrections = [{ attemptId: 0, atMs: now + 60_000, forwardMs: 50_000 }];
+      await write((tx) => writeStoreInfo(tx, 'clock', JSON.stringify({ corrections })));
+      expect(await write((tx) => unendedWrites(tx, 1))).to.deep.equal([write1]);
+      await write((tx) => endOlderEpochs(tx, 2, now + 90_000));
+      expect(
+        await kit.rows(
+          'SELECT message_id, purpose, number, epoch, verdict, intended_at FROM attempt ORDER BY message_id',
+        ),
+      ).to.deep.equal([
+        { message_id: write1, purpose: 'create', number: 1, epoch: 1, verdict: 'unknown', intended_at: now + 50_000 },
+        { message_id: lookUp, purpose: 'look_up', number: 1, epoch: 1, verdict: 'unknown', intended_at: now },
+      ]);
+      expect(await write((tx) => unendedWrites(tx, 1))).to.deep.equal([]);
     });
   });
 

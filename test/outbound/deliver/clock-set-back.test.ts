@@ -267,16 +267,25 @@ onBothLabs('a clock that is set while the machine runs', (kit) => {
     }
   });
 
-  it('does not free a limit of a day when it was slow', async () => {
-    const limits = [burst, { requests: 7, perSeconds: 86_400 }];
-    const lab = await kit.start({ customers: 2, orders: 14, settings: { service: { limits } } });
-    setClock(lab, { hours: 0, wrong: -25 });
-    await lab.capture({ sweep: true });
-    await pass(lab);
-    const next = lab.another({ actor: 'after' });
-    setClock(next, { hours: 0, wrong: 0 });
-    await resume();
-    await pass(next);
-    expect(lab.sandbox.counts().requests).to.equal(7);
-  });
+  for (const isUnderWay of [false, true])
+    it(`does not free a limit of a day when it was slow${isUnderWay ? ', and is set while a request is under way' : ''}`, async () => {
+      const limits = [burst, { requests: 7, perSeconds: 86_400 }];
+      const lab = await kit.start({ customers: 2, orders: 14, settings: { service: { limits } } });
+      const time = { hours: 0, wrong: -25 };
+      setClock(lab, time);
+      await lab.capture({ sweep: true });
+      const { send } = lab.client;
+      lab.client.send = async (message) => {
+        const sent = await send.call(lab.client, message);
+        if (isUnderWay) time.wrong = 0;
+        return sent;
+      };
+      await pass(lab);
+      expect(lab.sandbox.counts().requests).to.equal(7);
+      const next = lab.another({ actor: 'after' });
+      setClock(next, { hours: 0, wrong: 0 });
+      await resume();
+      await pass(next);
+      expect(lab.sandbox.counts().requests).to.equal(7);
+    });
 });

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type ClockReading, clockSetBy, latestTime, nextReading } from '../../../src/outbound/deliver/clock-trace.js';
+import {
+  type ClockReading,
+  claimTime,
+  clockSetBy,
+  latestTime,
+  nextReading,
+} from '../../../src/outbound/deliver/clock-trace.js';
 import { clockToleranceMs, systemClock } from '../../../src/store/clock.js';
 
 describe('the trace of the clock on the wall', () => {
@@ -50,6 +56,24 @@ describe('the trace of the clock on the wall', () => {
     expect(latestTime(8, 90_000, [back], 10)).to.equal(90_000);
     expect(latestTime(7, 90_000, [back, forward], 10)).to.equal(41_010);
     expect(latestTime(9, 3_000, [back, forward], 10)).to.equal(43_000);
+  });
+
+  it('says by the clock as it is now when a claim was made that has no attempt yet', () => {
+    const back = { attemptId: 7, atMs: 1_000, forwardMs: 0 };
+    const forward = { attemptId: 9, atMs: 50_000, forwardMs: 40_000 };
+    expect(claimTime(9_000, [back, forward], 60_000), 'before it was set forward').to.equal(49_000);
+    expect(claimTime(50_500, [back, forward], 60_000), 'since').to.equal(50_500);
+    expect(claimTime(90_000, [back], 2_000), 'before it was set back: no later than now').to.equal(2_000);
+    expect(
+      claimTime(
+        500,
+        [
+          { ...forward, atMs: 45_000 },
+          { ...forward, atMs: 90_000 },
+        ],
+        100_000,
+      ),
+    ).to.equal(80_500);
   });
 
   it('reads a clock that goes on, under the same name', () => {
