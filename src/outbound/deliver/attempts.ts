@@ -73,10 +73,9 @@ export interface EndedAttempt {
 /** Puts outcomes on record: on the attempts, and on the audit. The caller's transaction has checked the epoch. */
 export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor: string, nowMs: number): Promise<void> {
   const areTraced = ended.some(({ sent }) => sent.traceId !== undefined);
-  const hashes = ended.map(({ sent: { excerpt } }) => (excerpt === null ? null : sha256(excerpt)));
   const known: Row[] = [];
   const written: Row[] = [];
-  for (const [nth, { attempt, sent }] of ended.entries()) {
+  for (const { attempt, sent } of ended) {
     const intent = typeof attempt === 'number' ? undefined : attempt;
     // All in one: an object that grows field by field takes as long as the statement.
     (intent ? written : known).push({
@@ -95,7 +94,6 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
       verdict: sent.verdict.kind,
       reason: reasonOf(sent),
       requestId: sent.requestId,
-      excerptHash: hashes[nth] ?? null,
       excerpt: sent.excerpt,
       traceId: areTraced ? (sent.traceId ?? null) : undefined,
     });
@@ -103,21 +101,17 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
   await updateRows(tx, 'attempt', ['id'], known);
   await insertRows(tx, 'attempt', written);
   const lines: AuditEntry[] = [];
-  for (const [nth, one] of ended.entries()) {
+  for (const one of ended) {
     const { message, becameOf = [] } = one;
     const about = { entity: message?.entity, sourceKey: message?.sourceKey, messageId: message?.id, actor };
-    lines.push(attemptLine(one, actor, hashes[nth] ?? null));
+    lines.push(attemptLine(one, actor));
     for (const { event, outcome, detail } of becameOf) lines.push({ ...about, event, outcome, detail });
   }
   await appendAudit(tx, lines, nowMs);
 }
 
 /** What the audit says of one attempt. */
-function attemptLine(
-  { attempt, sent, message, detail, event = 'attempt' }: EndedAttempt,
-  actor: string,
-  excerptHash: string | null,
-): AuditEntry {
+function attemptLine({ attempt, sent, message, detail, event = 'attempt' }: EndedAttempt, actor: string): AuditEntry {
   // Set one by one: a copy of twenty fields takes longer than all the rest.
   detail.startedAt = sent.startedAtMs;
   detail.durationMs = sent.durationMs;
@@ -126,7 +120,7 @@ function attemptLine(
   detail.requestId = sent.requestId;
   detail.traceId = sent.traceId;
   detail.reason = reasonOf(sent);
-  detail.excerptHash = excerptHash ?? undefined;
+  detail.excerptHash = sent.excerpt === null ? undefined : sha256(sent.excerpt);
   return {
     entity: message?.entity,
     sourceKey: message?.sourceKey,

@@ -86,7 +86,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     idempotency_key VARCHAR(64) NULL, body_hash CHAR(64) NULL,
     intended_at BIGINT NOT NULL, started_at BIGINT NULL, duration_ms INT NULL, requests INT NULL, status INT NULL,
     verdict VARCHAR(20) NULL, reason VARCHAR(1000) NULL, request_id VARCHAR(255) NULL,
-    excerpt_hash CHAR(64) NULL, excerpt TEXT NULL, trace_id CHAR(32) NULL,
+    excerpt TEXT NULL, trace_id CHAR(32) NULL,
     UNIQUE (message_id, number)`,
 
   // chain, seq, hash: its place in a chain of hashes (audit-log.ts).
