@@ -6,6 +6,7 @@ import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
 import { capture } from '../outbound/capture/capture.js';
 import { unsettledStrangers } from '../outbound/capture/rows-aside.js';
+import { endWritesOf } from '../outbound/deliver/attempts.js';
 import {
   countUnbound,
   doubtParkedCreates,
@@ -71,7 +72,7 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
   const { store, nowMs, actor } = context;
   const hold = await store.read('read the hold', readRecoveryHold);
   if (!hold) throw new Error('There is nothing to recover.');
-  const { bindings, doubtedBindings } = await takeOverBindings(context, hold, options.bindings);
+  const { bindings, doubtedBindings } = await takeOverBindings(context, hold, options.bindings, endWritesOf);
   await captureAll(context, reader);
   const ended = await store.transaction('end the recovery', async (tx) => {
     // Meanwhile no pass may replace a create that is judged here.

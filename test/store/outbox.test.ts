@@ -506,7 +506,13 @@ onEveryStore('the outbox', (kit) => {
       await write((tx) => claimLookUps(tx, both, 1, now, now, 10, null));
       const corrections = [{ attemptId: 0, atMs: now + 60_000, forwardMs: 50_000 }];
       await write((tx) => writeStoreInfo(tx, 'clock', JSON.stringify({ corrections })));
-      expect(await write((tx) => unendedWrites(tx, 1))).to.deep.equal([write1]);
+      // A second try, of which only the first has an attempt.
+      const [again] = (await insert(message('order', '3'))) as [number];
+      const [first] = (await claim([again], 1, now)).claimed as [ClaimedMessage];
+      await settleAll([settled(first, { kind: 'in_doubt', reason: 'timeout' })], 1, now);
+      await set(again, 'next_attempt_at=0');
+      expect((await claim([again], 1, now + 70_000)).claimed).to.have.length(1);
+      expect((await write((tx) => unendedWrites(tx, 1))).sort()).to.deep.equal([write1, again]);
       await write((tx) => endOlderEpochs(tx, 2, now + 90_000));
       expect(
         await kit.rows(
@@ -515,6 +521,8 @@ onEveryStore('the outbox', (kit) => {
       ).to.deep.equal([
         { message_id: write1, purpose: 'create', number: 1, epoch: 1, verdict: 'unknown', intended_at: now + 50_000 },
         { message_id: lookUp, purpose: 'look_up', number: 1, epoch: 1, verdict: 'unknown', intended_at: now },
+        { message_id: again, purpose: 'create', number: 1, epoch: 1, verdict: 'in_doubt', intended_at: now },
+        { message_id: again, purpose: 'create', number: 2, epoch: 1, verdict: 'unknown', intended_at: now + 70_000 },
       ]);
       expect(await write((tx) => unendedWrites(tx, 1))).to.deep.equal([]);
     });

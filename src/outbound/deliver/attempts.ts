@@ -2,7 +2,7 @@ import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 import type { Sent } from '../../service/service-client.js';
 import { insertRows, notAmong, padded, placeholders, type Row, updateRows } from '../../store/rows.js';
-import type { Tx } from '../../store/store.js';
+import type { SqlValue, Tx } from '../../store/store.js';
 import { sha256 } from '../outbox/content-hash.js';
 import type { Operation } from '../outbox/message.js';
 import { type ClockCorrection, claimTime, latestTime, readClockCorrections } from './clock-trace.js';
@@ -162,30 +162,43 @@ export async function unendedWrites(tx: Tx, epoch: number): Promise<number[]> {
   return (await tx.rows<{ id: number }>(sql, [epoch])).map(({ id }) => id);
 }
 
-/**
- * Says it of all that an older epoch has left without an outcome, before the messages are called in doubt.
- * @param alive older epochs whose nodes are at work
- */
+const mayBeSent = {
+  verdict: 'unknown',
+  reason: 'May have been sent: the process stopped before the outcome was on record.',
+};
+
+/** Says it of what is claimed for sending, before the messages become anything else. @param which a condition on message `m` */
+async function endWrites(tx: Tx, which: string, parameters: readonly SqlValue[], nowMs: number): Promise<void> {
+  const writes = await tx.rows<WriteIntent>(
+    `SELECT m.id AS message_id, m.operation AS purpose, m.attempts AS number, m.claim_epoch AS epoch, m.idempotency_key,
+            m.body_hash, m.claimed_at AS intended_at
+       FROM outbox_message m WHERE ${isUnended} AND ${which}`,
+    parameters,
+  );
+  const corrections = await readClockCorrections(tx);
+  const intendedAt = (one: WriteIntent) => claimTime(one.intendedAt, corrections, nowMs);
+  await insertRows(
+    tx,
+    'attempt',
+    writes.map((one) => ({ ...one, intendedAt: intendedAt(one), ...mayBeSent })),
+  );
+}
+
+/** The same of these messages: whoever was sending them, they are closed now. */
+export async function endWritesOf(tx: Tx, messageIds: readonly number[], nowMs: number): Promise<void> {
+  if (messageIds.length > 0) await endWrites(tx, `m.id IN ${placeholders(messageIds.length)}`, messageIds, nowMs);
+}
+
+/** The same of all that an older epoch has left without an outcome. @param alive older epochs whose nodes are at work */
 export async function endOlderEpochs(
   tx: Tx,
   epoch: number,
   nowMs: number,
   alive: readonly number[] = [],
 ): Promise<void> {
-  const verdict = 'unknown';
-  const reason = 'May have been sent: the process stopped before the outcome was on record.';
   const isOver = (column: string) => `${column}<?${notAmong(column, alive)}`;
-  const writes = await tx.rows<WriteIntent>(
-    `SELECT m.id AS message_id, m.operation AS purpose, m.attempts AS number, m.claim_epoch AS epoch, m.idempotency_key,
-            m.body_hash, m.claimed_at AS intended_at
-       FROM outbox_message m WHERE ${isUnended} AND ${isOver('m.claim_epoch')}`,
-    [epoch, ...alive],
-  );
-  const corrections = await readClockCorrections(tx);
-  const ended = writes.map((one) => {
-    return { ...one, intendedAt: claimTime(one.intendedAt, corrections, nowMs), verdict, reason };
-  });
-  await insertRows(tx, 'attempt', ended);
+  await endWrites(tx, isOver('m.claim_epoch'), [epoch, ...alive], nowMs);
+  const { verdict, reason } = mayBeSent;
   await tx.run(`UPDATE attempt SET verdict=?, reason=? WHERE verdict IS NULL AND ${isOver('epoch')}`, [
     verdict,
     reason,
@@ -213,6 +226,7 @@ export async function eraseExcerpts(tx: Tx, messageIds: readonly number[]): Prom
  * service. Reads backwards along the primary key, since the ends of attempts ascend with it, by and large.
  * @param waitMs how long after its intent a request leaves at the latest
  * @param deadlineMs how long after that it is answered at the latest
+ * @param nowMs by the clock as it is
  * @param corrections by which the clock was set since
  * @param except epochs whose requests are counted elsewhere
  * @returns milliseconds since 1970, ascending; none before `sinceMs`

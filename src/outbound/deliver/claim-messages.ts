@@ -190,7 +190,7 @@ export async function claimMessages(
     const keyGoodUntilMs =
       repeats && sentAt !== null ? keyKnownUntil(sentAt, nowMs, keyLifetimeMs) : Number.POSITIVE_INFINITY;
     if (keyGoodUntilMs === null) {
-      // What is in doubt is looked up instead, where that is possible; else it has been parked by now.
+      // What is in doubt is looked up instead, where that is possible; else it is parked within a second.
       if (row.state === 'pending') nothingToSend.push(row);
       continue;
     }

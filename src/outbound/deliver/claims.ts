@@ -164,12 +164,14 @@ export class Claims {
       order: { method: endpoints.updateOrder.method, optional: optional('orders') },
     };
     const stillRemoved = await this.#askOnceMore();
+    // A key that is forgotten must not go out once more: here it is parked, and `claimMessages` leaves it in any case.
+    const isParkingDue = this.context.clock.monotonicMs() - this.#parkedAtMs >= parkEveryMs;
+    if (isParkingDue || this.isClockSet) await this.parkForgotten();
     const leadMs = wallLeadMs(this.context);
     // Beside a settlement, as another node of a cluster would do it.
-    const { claimed, parked, unasked } = await this.lease.writeBeside('claim messages', async (tx) => {
+    const answer = await this.lease.writeBeside('claim messages', async (tx) => {
       const at = nowMs();
-      // A key that is forgotten must not go out once more: here it is parked, and `claimMessages` leaves it in any case.
-      const parked = await this.#park(tx, at, parkEveryMs);
+      if (await followClock(tx, this.context, false)) return null;
       const { claimed, nothingToSend, held, unasked } = await claimMessages(
         tx,
         ids,
@@ -195,8 +197,14 @@ export class Claims {
       this.lease.marks.hold(claimed.map(({ id }) => id));
       if (claimed.length > 0) killPoint('before-claim-commit');
       for (const message of claimed) message.wallLeadMs = leadMs;
-      return { claimed, parked: parked + held.length, unasked };
+      return { claimed, parked: held.length, unasked };
     });
+    if (answer === null) {
+      // What is on record is corrected by whoever writes alone.
+      await this.parkForgotten();
+      return this.#claim(ids, when);
+    }
+    const { claimed, parked, unasked } = answer;
     this.#leadMs = leadMs;
     this.#unasked = unasked;
     if (claimed.length > 0) killPoint('after-claim-commit');
@@ -254,18 +262,15 @@ export class Claims {
       this.#park(tx, this.context.nowMs()),
     );
     this.#leadMs = leadMs;
+    this.#parkedAtMs = this.context.clock.monotonicMs();
     this.tally.result.parked += parked;
     return parked;
   }
 
-  /** @param everyMs unless the clock was set, no more often than this */
-  async #park(tx: Tx, at: number, everyMs = 0): Promise<number> {
+  async #park(tx: Tx, at: number): Promise<number> {
     const { delivery } = this.context.settings;
     const longestWaitMs = Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000);
-    const nowMonotonicMs = this.context.clock.monotonicMs();
-    const isSet = await followClock(tx, this.context);
-    if (!isSet && nowMonotonicMs - this.#parkedAtMs < everyMs) return 0;
-    this.#parkedAtMs = nowMonotonicMs;
+    await followClock(tx, this.context);
     const ahead = await fixFutureTimestamps(tx, at, longestWaitMs, sourceNames(this.context.settings));
     if (ahead > 0)
       this.context.log.warn('The clock was set back: what waited for a time that lies ahead waits no longer', {

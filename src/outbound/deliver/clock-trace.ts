@@ -100,9 +100,14 @@ export async function readClockCorrections(tx: Tx): Promise<ClockCorrection[]> {
 /**
  * Notes what the clock shows. Where it was set back since the last time, first sends are moved back as far, so that no key
  * looks younger than it is. Where it was set forward, keys look older, which only makes us more careful.
+ * @param mayCorrect false: where it was set nothing is written, because a settlement may be under way beside it
  * @returns whether it was set
  */
-export async function followClock(tx: Tx, { nowMs, clock, log, settings }: JobContext): Promise<boolean> {
+export async function followClock(
+  tx: Tx,
+  { nowMs, clock, log, settings }: JobContext,
+  mayCorrect = true,
+): Promise<boolean> {
   const look = (): ClockReading => ({ ...clock.sinceBoot(), wallMs: nowMs() });
   // Each node may have a clock of its own.
   const name = settings.cluster.enabled ? (`clock/${nodeNameHere(settings.cluster.node)}` as const) : 'clock';
@@ -114,6 +119,7 @@ export async function followClock(tx: Tx, { nowMs, clock, log, settings }: JobCo
   const now = look();
   if (isNoted(known, now)) return false;
   const setMs = known === null ? 0 : clockSetBy(known, now);
+  if (setMs !== 0 && !mayCorrect) return true;
   const corrections = known?.corrections ?? [];
   if (setMs !== 0) {
     const attemptId = Number((await tx.value<number>('SELECT MAX(id) AS id FROM attempt')) ?? 0);

@@ -34,13 +34,13 @@ export async function listDue(
 /** Whether anything of a kind is due, ready or not. */
 type DueKinds = (state: SendableState, entity: Entity, isBacklog: boolean) => boolean;
 
-const kinds = (['pending', 'in_doubt'] as const).flatMap((state) =>
+const allKinds = (['pending', 'in_doubt'] as const).flatMap((state) =>
   entities.flatMap((entity) => [0, 1].map((isBacklog) => ({ state, entity, isBacklog }))),
 );
 
 /** One statement instead of one for each kind of which nothing is due: mostly that is all but one. */
 async function dueKinds(tx: Tx, nowMs: number, { sources = defaultAlone }: ClaimScope): Promise<DueKinds> {
-  const each = kinds.map(
+  const each = allKinds.map(
     ({ state, entity, isBacklog }) =>
       `EXISTS (SELECT 1 FROM outbox_message WHERE state='${state}' AND entity='${entity}' AND is_backlog=${isBacklog}
           AND source IN ${placeholders(sources.length)} AND next_attempt_at<=?) AS ${state}_${entity}_${isBacklog}`,

@@ -29,16 +29,19 @@ export interface TakenOver {
  * Takes over what an export says, and believes no binding any more. Each transaction keeps capture
  * out: a pass that has read what is known before a binding comes would write a create beside it.
  * Each also checks the hold again, which keeps delivery out.
+ * @param endWrites puts on record that these messages may have been sent, which are closed now
  * @throws when another recovery has ended the hold meanwhile
  */
 export async function takeOverBindings(
   context: JobContext,
   hold: RecoveryHold,
   exported: AsyncIterable<ExportedRow> | null,
+  endWrites: Closing['endWrites'],
 ): Promise<TakenOver> {
   const bindings: TakenOver['bindings'] = { ...nothingTakenOver(), removed: 0 };
   for await (const chunk of inChunks(exported, 500)) {
-    const done = await context.store.transaction('import bindings', (tx) => importRows(context, tx, hold, chunk));
+    const work = (tx: Tx) => importRows(context, tx, hold, chunk, endWrites);
+    const done = await context.store.transaction('import bindings', work);
     for (const name of ['imported', 'older', 'taken', 'closed', 'removed'] as const) bindings[name] += done[name];
     bindings.refused.push(...done.refused.slice(0, maxRefused - bindings.refused.length));
   }
@@ -50,6 +53,7 @@ async function importRows(
   tx: Tx,
   hold: RecoveryHold,
   rows: readonly ExportedRow[],
+  endWrites: Closing['endWrites'],
 ): Promise<TakenOver['bindings']> {
   await lockCaptures(tx);
   await lockLease(tx, 'service');
@@ -58,10 +62,11 @@ async function importRows(
   const cameBack = (one: ClosedBindingRow) =>
     open.some((row) => row.entity === one.entity && row.source_key === one.source_key && row.revision > one.revision);
   const closed = rows.filter((row): row is ClosedBindingRow => 'closed_at' in row).filter((row) => !cameBack(row));
-  const removed = await takeOverRemovals(tx, closed, nowMs());
+  const closing = { nowMs: nowMs(), endWrites };
+  const removed = await takeOverRemovals(tx, closed, closing);
   const adoptions = rows.filter((row): row is AdoptionRow => 'adopted_from' in row);
   await importAdoptions(tx, adoptions);
-  const taken = await takeOverOpen(tx, open, nowMs());
+  const taken = await takeOverOpen(tx, open, closing);
   await refuse(tx, taken.refused, actor, nowMs());
   return { ...taken, removed };
 }
@@ -83,10 +88,7 @@ async function refuse(tx: Tx, refused: readonly RefusedBinding[], actor: string,
   );
 }
 
-/**
- * A copy and an export tell what the service held when they were made. No changed-at proves that a
- * row is as it was then: many ERPs write lines without touching it.
- */
+/** A copy and an export tell what the service held then, and no changed-at proves that a row has not changed since. */
 async function doubtAllBindings({ store }: JobContext, hold: RecoveryHold): Promise<number> {
   let doubted = 0;
   for (const entity of entities)
@@ -133,7 +135,7 @@ function nothingTakenOver(): TakenOverBindings {
 }
 
 /** Takes over bindings that were exported. A create that was captured meanwhile, and never sent, is closed. */
-async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], nowMs: number): Promise<TakenOverBindings> {
+async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], closing: Closing): Promise<TakenOverBindings> {
   const result = nothingTakenOver();
   for (const entity of entities) {
     const given = rows.filter((row) => row.entity === entity);
@@ -154,8 +156,8 @@ async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], nowMs: number):
     if (newer.length === 0) continue;
     await importBindings(tx, newer, holders);
     const reason = 'The service has it already: its binding was imported.';
-    result.closed += await closeProven(tx, entity, newer, { isBound: true, reason }, nowMs);
-    result.closed += await closeRespelled(tx, entity, newer, nowMs);
+    result.closed += await closeProven(tx, entity, newer, { isBound: true, reason }, closing);
+    result.closed += await closeRespelled(tx, entity, newer, closing.nowMs);
     await moveBehind(tx, entity, newer);
   }
   return result;
@@ -167,7 +169,7 @@ async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], nowMs: number):
  * key of the next generation.
  * @returns how many were news
  */
-async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], nowMs: number): Promise<number> {
+async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], closing: Closing): Promise<number> {
   let imported = 0;
   for (const entity of entities) {
     const news = await newerThanKnown(
@@ -190,9 +192,14 @@ async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], nowMs
     );
     if (gone.length === 0) continue;
     const reason = 'The service has it no more: its removal was imported.';
-    await closeProven(tx, entity, gone, { isBound: false, reason }, nowMs);
+    await closeProven(tx, entity, gone, { isBound: false, reason }, closing);
   }
   return imported;
+}
+
+interface Closing {
+  nowMs: number;
+  endWrites(tx: Tx, messageIds: readonly number[], nowMs: number): Promise<void>;
 }
 
 /** What an export says of a record: at this revision it was acknowledged, or removed. */
@@ -213,7 +220,7 @@ async function closeProven(
   entity: Entity,
   proofs: readonly Proof[],
   what: { isBound: boolean; reason: string },
-  nowMs: number,
+  { nowMs, endWrites }: Closing,
 ): Promise<number> {
   const revisions = new Map(proofs.map((proof) => [proof.source_key, proof.revision]));
   const open = await tx.rows<OpenMessage>(
@@ -226,22 +233,19 @@ async function closeProven(
     const isUnsent = message.firstSentAt === null && (message.operation === 'create' || !what.isBound);
     return isUnsent || message.revision <= (revisions.get(message.sourceKey) as number);
   });
-  await closeAsSettled(
-    tx,
-    proven.map(({ id }) => id),
-    what.reason,
-    nowMs,
-  );
+  const ids = proven.map(({ id }) => id);
+  await endWrites(tx, ids, nowMs);
+  await closeAsSettled(tx, ids, what.reason, nowMs);
   return proven.length;
 }
 
-interface OpenMessage {
+type OpenMessage = {
   id: number;
   sourceKey: string;
   revision: number;
   operation: Operation;
   firstSentAt: number | null;
-}
+};
 
 /**
  * The open messages of a copy speak of the record that is there by now, so they follow everything
@@ -257,16 +261,12 @@ async function moveBehind(tx: Tx, entity: Entity, bindings: readonly BindingRow[
         AND state IN ('pending','parked','sending','in_doubt')${tx.forUpdate}`,
     [entity, ...bound.keys()],
   );
-  await updateRows(
-    tx,
-    'outbox_message',
-    ['id'],
-    open.map(({ id, sourceKey, revision }) => {
-      const binding = bound.get(sourceKey) as BindingRow;
-      const offset = Math.max(binding.revision, reached.get(sourceKey) ?? 0);
-      return { id, revision: revision + offset, generation: binding.generation };
-    }),
-  );
+  const moved = open.map(({ id, sourceKey, revision }) => {
+    const binding = bound.get(sourceKey) as BindingRow;
+    const offset = Math.max(binding.revision, reached.get(sourceKey) ?? 0);
+    return { id, revision: revision + offset, generation: binding.generation };
+  });
+  await updateRows(tx, 'outbox_message', ['id'], moved);
 }
 
 /** The exported rows that are newer than the store's own bindings, open or closed. */

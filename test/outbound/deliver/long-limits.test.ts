@@ -7,6 +7,7 @@ import { claimTarget } from '../../../src/outbound/deliver/lane-keeper.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { resumeLane } from '../../../src/store/lane-pauses.js';
 import { insertRows } from '../../../src/store/rows.js';
+import type { Tx } from '../../../src/store/store.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import { statesOf } from '../../support/jobs/service-of.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -146,6 +147,15 @@ onBothLabs('a limit with a long window', (kit) => {
     const answered = (since: number) => kit.store.read('look', (tx) => answeredSince(tx, since, 13_000, 10_000, at));
     expect(await answered(at)).to.deep.equal([at + 5_700, at + 8_020, at + 8_020, at + 16_000, at + 23_000]);
     expect(await answered(at + 16_000)).to.deep.equal([at + 23_000]);
+    // What is claimed and has no attempt yet, unless it is counted elsewhere.
+    await kit.rows(
+      `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint, state,
+          next_attempt_at, captured_at, folded_key, claim_epoch, claimed_at, attempts)
+        VALUES ('order', '1', 1, 'create', 0, '0', '0', 'sending', 0, 0, '1', 4, ${at - 1}, 1)`,
+    );
+    expect(await answered(at + 16_000)).to.deep.equal([at + 22_999, at + 23_000]);
+    const except = (tx: Tx) => answeredSince(tx, at + 16_000, 13_000, 10_000, at, [], new Set([4]));
+    expect(await kit.store.read('look', except)).to.deep.equal([at + 23_000]);
   });
 });
 

@@ -37,7 +37,11 @@ onBothLabs('waiting for the service as a whole', (kit) => {
     const operator = await kit.connect();
     const running = lab.deliver({ untilDrained: false, signal: stopAfterwards() });
     await waitFor('some orders', () => lab.sandbox.counts().orders >= 6);
-    await pauseJobs({ ...lab.context, store: operator }, ['deliver'], 'stock-taking');
+    const waits: number[] = [];
+    const sleep = (ms: number) => lab.context.clock.sleep(ms).then(() => void waits.push(ms));
+    const clock = { ...lab.context.clock, sleep };
+    await pauseJobs({ ...lab.context, store: operator, clock }, ['deliver'], 'stock-taking');
+    expect(waits[0], 'as long as a gate trusts what it knows').to.be.greaterThan(answerCountsMs);
     const pausedAt = Date.now();
     await waitFor('everything to be given back', async () => !(await statesOf(kit)).sending);
     const late = lab.sandbox.ledger().requests.filter((request) => request.received_at_ms > pausedAt);

@@ -101,7 +101,8 @@ describe('delivery with nothing to do', () => {
 });
 
 describe('what is claimed and waits for its turn', () => {
-  const gate = { forget: () => undefined } as never;
+  let forgotten = 0;
+  const gate = { forget: () => ++forgotten } as never;
 
   it('has no request begun beyond a few more than may be under way, and what is patient stands before none', async () => {
     const settings = { service: { concurrency: 2, limits: [] } };
@@ -117,6 +118,7 @@ describe('what is claimed and waits for its turn', () => {
     await new Promise(setImmediate);
     expect({ patient: begun.patient.length, usual: begun.usual.length }).to.deep.equal({ patient: 10, usual: 10 });
     expect({ count: exchange.count, patient: exchange.patient }).to.deep.equal({ count: 60, patient: 30 });
+    expect(forgotten, 'what the gate knew before a claim counts no more').to.equal(60);
     begun.usual[0]?.();
     await new Promise(setImmediate);
     expect({ patient: begun.patient.length, usual: begun.usual.length }).to.deep.equal({ patient: 10, usual: 11 });

@@ -169,7 +169,10 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     await editSampleLine(lab.erp, id, 1, 5);
     await lab.capture({ sweep: true });
     await kit.store.transaction('as in the middle of a request', (tx) =>
-      tx.run("UPDATE outbox_message SET state='sending', first_sent_at=? WHERE state='pending'", [Date.now()]),
+      tx.run(
+        "UPDATE outbox_message SET state='sending', first_sent_at=?, claimed_at=?, claim_epoch=7, attempts=1 WHERE state='pending'",
+        [Date.now(), Date.now()],
+      ),
     );
     const restore = await copyStore(kit);
     await kit.store.transaction('it arrived', (tx) =>
@@ -179,6 +182,10 @@ onBothLabs('what a recovery takes for proven', (kit) => {
     const rows = await exportRows(kit);
     await comesBack(lab, id);
     await recoverCopy(lab, restore, rows);
+    expect(
+      await kit.rows("SELECT purpose, epoch FROM attempt WHERE verdict='unknown'"),
+      'it may have been sent',
+    ).to.deep.equal([{ purpose: 'update', epoch: 7 }]);
     await say(kit, 'not_delivered', aboutOrder(id));
     await send(lab);
     await expectAllAtService(lab);
