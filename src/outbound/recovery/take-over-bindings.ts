@@ -26,9 +26,8 @@ export interface TakenOver {
 }
 
 /**
- * Takes over what an export says, and believes no binding any more. Each transaction keeps capture
- * out: a pass that has read what is known before a binding comes would write a create beside it.
- * Each also checks the hold again, which keeps delivery out.
+ * Takes over what an export says, and believes no binding any more. Each transaction keeps capture out: a pass that has read
+ * what is known before a binding comes would write a create beside it. Each also checks the hold again, which keeps delivery out.
  * @param endWrites puts on record that these messages may have been sent, which are closed now
  * @throws when another recovery has ended the hold meanwhile
  */
@@ -209,10 +208,9 @@ interface Proof {
 }
 
 /**
- * Closes the messages of records that an export says are bound or removed: all messages no newer
- * than the export, even those that a copy was sending. An unsent message is closed also when it is
- * newer: of a removed record every one, of a bound one its create. The updates of a bound record go
- * on, because a brake may hold them. Nothing is sent meanwhile.
+ * Closes the messages of records that an export says are bound or removed: all messages no newer than the export, even those
+ * that a copy was sending. An unsent message is closed also when it is newer: of a removed record every one, of a bound one its
+ * create. The updates of a bound record go on, because a brake may hold them. Nothing is sent meanwhile.
  * @returns how many
  */
 async function closeProven(
@@ -248,9 +246,8 @@ type OpenMessage = {
 };
 
 /**
- * The open messages of a copy speak of the record that is there by now, so they follow everything
- * that the export tells of: else their acknowledgement would take the binding back, and the next
- * export would count as older than this one.
+ * The open messages of a copy speak of the record that is there by now, so they follow everything that the export tells of:
+ * else their acknowledgement would take the binding back, and the next export would count as older than this one.
  */
 async function moveBehind(tx: Tx, entity: Entity, bindings: readonly BindingRow[]): Promise<void> {
   const bound = new Map(bindings.map((row) => [row.source_key, row]));
@@ -261,12 +258,16 @@ async function moveBehind(tx: Tx, entity: Entity, bindings: readonly BindingRow[
         AND state IN ('pending','parked','sending','in_doubt')${tx.forUpdate}`,
     [entity, ...bound.keys()],
   );
-  const moved = open.map(({ id, sourceKey, revision }) => {
-    const binding = bound.get(sourceKey) as BindingRow;
-    const offset = Math.max(binding.revision, reached.get(sourceKey) ?? 0);
-    return { id, revision: revision + offset, generation: binding.generation };
-  });
-  await updateRows(tx, 'outbox_message', ['id'], moved);
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['id'],
+    open.map(({ id, sourceKey, revision }) => {
+      const binding = bound.get(sourceKey) as BindingRow;
+      const offset = Math.max(binding.revision, reached.get(sourceKey) ?? 0);
+      return { id, revision: revision + offset, generation: binding.generation };
+    }),
+  );
 }
 
 /** The exported rows that are newer than the store's own bindings, open or closed. */
