@@ -151,8 +151,8 @@ export class Lease {
   }
 
   /**
-   * The same where others like it may be under way, none of which waits for the commit of another one. Whoever writes alone
-   * waits for all of them, on PostgreSQL also for those that begin meanwhile. @throws LeaseLost
+   * The same beside other transactions of this kind, none of which waits for the commit of another one. `write` waits for all
+   * of them, on PostgreSQL also for those that begin meanwhile. @throws LeaseLost
    */
   writeBeside<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.#write(action, work, 'forShare');

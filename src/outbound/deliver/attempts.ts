@@ -184,7 +184,7 @@ async function endWrites(tx: Tx, which: string, parameters: readonly SqlValue[],
   );
 }
 
-/** The same of these messages: whoever was sending them, they are closed now. */
+/** The same of these messages, which a recovery closes while a lost process was sending them. */
 export async function endWritesOf(tx: Tx, messageIds: readonly number[], nowMs: number): Promise<void> {
   if (messageIds.length > 0) await endWrites(tx, `m.id IN ${placeholders(messageIds.length)}`, messageIds, nowMs);
 }

@@ -200,7 +200,7 @@ export class Claims {
       return { claimed, parked: held.length, unasked };
     });
     if (answer === null) {
-      // What is on record is corrected by whoever writes alone.
+      // Ages are corrected in a transaction beside which no settlement runs.
       await this.parkForgotten();
       return this.#claim(ids, when);
     }

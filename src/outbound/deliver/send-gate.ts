@@ -30,7 +30,7 @@ async function readGateRows(tx: Tx): Promise<{ pauses: LanePause[]; facts: strin
   return { pauses: pauses.sort((a, b) => a.since_at - b.since_at), facts: facts.sort().join('\n') };
 }
 
-/** For so long the store's answer counts for those who ask. Whoever pauses says so only after it: then none passes any more. */
+/** For so long the store's answer counts for requests that ask. `pauseJobs` returns only after it: then none passes any more. */
 export const answerCountsMs = 20;
 
 /**
