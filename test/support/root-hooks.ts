@@ -4,7 +4,7 @@ import { childProcesses } from './child-processes.js';
 import { ensureMariaDb } from './ensure-mariadb.js';
 import { ensurePostgres } from './ensure-postgres.js';
 import { ensureRedis } from './ensure-redis.js';
-import { closeRunFolder, forgottenFolders, openRunFolder } from './run-folder.js';
+import { closeRunFolder, describeForgotten, forgottenFolders, openRunFolder } from './run-folder.js';
 import { isOfSharedServer, stopSharedServers } from './shared-servers.js';
 
 /** Mocha waits for open sockets and timers without end and without a word; a CI run would hang until it is killed. */
@@ -47,8 +47,9 @@ export async function mochaGlobalTeardown(): Promise<void> {
   let folders = forgottenFolders();
   for (const endsAt = Date.now() + cleaningMs; folders.length > 0 && Date.now() < endsAt; folders = forgottenFolders())
     await new Promise((resolve) => setTimeout(resolve, 100));
+  const forgotten = folders.map(describeForgotten);
   await closeRunFolder();
-  if (folders.length > 0) throw new Error(`The tests left temporary folders behind: ${folders.join(', ')}`);
+  if (forgotten.length > 0) throw new Error(`The tests left temporary folders behind: ${forgotten.join(', ')}`);
   setTimeout(() => {
     const open = process.getActiveResourcesInfo().join(', ');
     console.error(`The tests are over, but something keeps the process alive: ${open}`);

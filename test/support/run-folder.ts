@@ -41,6 +41,12 @@ export function forgottenFolders(): string[] {
   return folder === undefined ? [] : readdirSync(folder).filter((name) => name.startsWith('waybill-'));
 }
 
+/** A forgotten folder with what is in it, which tells who wrote there last. */
+export function describeForgotten(name: string): string {
+  const held = readdirSync(join(folder as string, name), { recursive: true, encoding: 'utf8' });
+  return `${name} (${held.slice(0, 8).join(', ') || 'empty'})`;
+}
+
 export async function closeRunFolder(): Promise<void> {
   await watchdog?.release();
   watchdog = undefined;
