@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { openApp } from '../src/app.js';
 import { createSampleErp, sampleErpMapping } from '../src/lab/sample-erp/create-sample-erp.js';
 import { startSandbox } from '../src/lab/sandbox/start-sandbox.js';
+import { everyAttempt } from '../test/support/every-attempt.js';
 
 export interface OutageOptions {
   /** How the service is away: nobody listens, or its gateway answers for it. */
@@ -118,7 +119,7 @@ async function lookBack(configDir: string): Promise<{ attempts: number[]; opened
   try {
     return await app.store.read('look back', async (tx) => {
       const rows = await tx.select(
-        'SELECT started_at AS at FROM attempt WHERE started_at IS NOT NULL ORDER BY started_at',
+        `SELECT started_at AS at FROM ${everyAttempt} WHERE started_at IS NOT NULL ORDER BY started_at`,
       );
       const [opened] = await tx.select("SELECT MIN(at) AS at FROM audit_log WHERE event='pause' AND outcome='outage'");
       const [parked] = await tx.select("SELECT COUNT(*) AS n FROM audit_log WHERE event='parked'");

@@ -58,7 +58,6 @@ export async function startDesk(parts: DeskParts): Promise<Desk> {
   const people = new People(usersFile, (message, facts) => log.warn(message, facts));
   const sessions = new Sessions(sessionHours * 3_600_000, () => parts.context.nowMs());
   const metrics = new Metrics(parts.context);
-  await metrics.start();
   const tools = new DeskTools(parts, basePath(publicUrl), people, sessions, metrics);
   const app = await build(parts, tools);
   let address = addressOf(publicUrl, port);

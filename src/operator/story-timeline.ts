@@ -104,11 +104,14 @@ function auditEntry(
         text: `attempt ${text('number')}${revision}: ${text('status') ? `HTTP ${text('status')}: ` : ''}${verdictInWords(outcome)}`,
         more,
       };
-    case 'delivered':
+    case 'delivered': {
+      const [state, total] = [text('serviceState'), text('serviceTotal')];
+      const said = [state && `“${state}”`, total && `total ${total}`].filter(Boolean).join(', ');
       return {
-        text: `delivered${revision} as ${text('serviceId')}; by ${actor}`,
+        text: `delivered${revision} as ${text('serviceId')}${said && `, ${said} there`}; by ${actor}`,
         more: text('flag') ? [`flag: ${text('flag')}`] : [],
       };
+    }
     case 'read_back':
       return { text: `read back: ${readBackInWords(outcome, text)}; by ${actor}`, more: [] };
     case 'parked':

@@ -27,7 +27,8 @@ export interface StoryMessage {
 }
 
 export interface StoryAttempt {
-  id: number;
+  /** null: it delivered its message, and stands there. */
+  id: number | null;
   messageId: number;
   number: number;
   purpose: string;
@@ -148,15 +149,24 @@ async function attemptsOf(
   entity: Entity,
   sourceKey: string,
 ): Promise<Pick<RecordStory, 'attempts' | 'attemptsLeftOut'>> {
+  const name = [entity, sourceKey];
   const from = 'FROM attempt a JOIN outbox_message m ON m.id=a.message_id WHERE m.entity=? AND m.source_key=?';
-  const all = (await tx.value<number>(`SELECT COUNT(*) ${from}`, [entity, sourceKey])) ?? 0;
-  const attempts = await tx.rows<StoryAttempt>(
-    `SELECT t.id, t.message_id, t.number, t.purpose, t.intended_at, t.started_at, t.duration_ms, t.status, t.verdict,
-            t.reason, t.request_id, t.trace_id, t.excerpt
-       FROM (SELECT a.* ${from} ORDER BY a.id DESC LIMIT ${maxAttempts}) AS t ORDER BY t.id`,
-    [entity, sourceKey],
+  const all = (await tx.value<number>(`SELECT COUNT(*) ${from}`, name)) ?? 0;
+  const others = await tx.rows<StoryAttempt>(
+    `SELECT a.id, a.message_id, a.number, a.purpose, a.intended_at, a.started_at, a.duration_ms, a.status, a.verdict,
+            a.reason, a.request_id, a.trace_id, a.excerpt
+       ${from} ORDER BY a.id DESC LIMIT ${maxAttempts}`,
+    name,
   );
-  return { attempts, attemptsLeftOut: all - attempts.length };
+  const delivered = await tx.rows<StoryAttempt>(
+    `SELECT NULL AS id, id AS message_id, attempts AS number, operation AS purpose, claimed_at AS intended_at, started_at,
+            duration_ms, status, 'delivered' AS verdict, NULL AS reason, request_id, trace_id, NULL AS excerpt
+       FROM outbox_message WHERE entity=? AND source_key=? AND state='delivered' AND started_at IS NOT NULL
+      ORDER BY revision DESC LIMIT ${maxMessages}`,
+    name,
+  );
+  const attempts = [...others.reverse(), ...delivered.reverse()].sort((a, b) => a.intendedAt - b.intendedAt);
+  return { attempts, attemptsLeftOut: all - others.length };
 }
 
 async function bindingOf(tx: Tx, entity: Entity, sourceKey: string): Promise<StoryBinding | null> {

@@ -37,8 +37,8 @@ export interface Sent<Answer = Delivered> {
   /** The service's own name for the request. */
   requestId: string | null;
   /**
-   * The beginning of the answer to a write, redacted; null: there was no body. What a read or a look-up shows may be about
-   * other people than the record, where `waybill forget` would not find it.
+   * The beginning of the answer to a write, redacted; null: it acknowledges the write, or has no body. What a read or a look-up
+   * shows may be about other people than the record, where `waybill forget` would not find it.
    */
   excerpt: string | null;
   /** See `TimedExchange`. */
@@ -241,7 +241,7 @@ export class ServiceClient {
       requests,
       status: head?.status ?? null,
       requestId: this.#redaction.requestId(timed),
-      excerpt: isWrite ? this.#redaction.excerpt(timed) : null,
+      excerpt: isWrite && verdict.kind !== 'delivered' ? this.#redaction.excerpt(timed) : null,
     };
     if (timed.repeatedAfter401) sent.repeatedAfter401 = true;
     if (trace) sent.traceId = trace.traceId;

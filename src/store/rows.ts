@@ -12,6 +12,7 @@ const wordColumns = [
   'outbox_message.source_changed_at',
   'outbox_message.reason',
   'outbox_message.flag',
+  'outbox_message.request_id',
   'binding.read_flag',
   'adoption.actor',
   'attempt.reason',

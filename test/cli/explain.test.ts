@@ -32,8 +32,7 @@ describe('waybill explain', () => {
       const told = [
         `captured: create, revision 1, changed in the ERP at 2026-11-03 09:15:00 +01:00, key ${key}, body sha256 `,
         "attempt 1: HTTP 201 in 34 ms: acknowledged; the service's request id: req_1",
-        'answer: {"order_id":"ord_93","status":"confirmed"}',
-        'delivered as ord_93; by ',
+        'delivered as ord_93, “confirmed” there; by ',
       ].map((text) => story.indexOf(text));
       expect(told).to.not.include(-1);
       expect(told).to.deep.equal(told.toSorted((a, b) => a - b));
@@ -264,10 +263,12 @@ describe('waybill explain', () => {
 
     it('tells of a request after its attempt was pruned', async () => {
       await installation.capture({ entity: 'order', sourceKey: '4711' });
-      await installation.deliver(() => answers.created('ord_93'));
+      await installation.deliver(() => answers.refused('unknown sku'));
       await installation.app.store.transaction('prune', (tx) => tx.run('DELETE FROM attempt', []));
       const { stdout } = await explain('order', '4711');
-      expect(stdout).to.match(/attempt 1: HTTP 201: acknowledged\n.* delivered as ord_93; by /);
+      expect(stdout).to.match(
+        /attempt 1: HTTP 400: refused, this try took no effect\n.*reason: HTTP 400: unknown sku\n/,
+      );
     });
 
     it('prints no secret that found its way into the store, and nothing that a terminal would obey', async () => {

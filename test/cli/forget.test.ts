@@ -24,10 +24,10 @@ describe('waybill forget', () => {
 
     it('erases bodies, answers and reasons, and keeps key, id and hash', async () => {
       await installation.capture(person(), { entity: 'order', sourceKey: '7', customerKey: '1' });
-      await installation.deliver(({ entity }) => {
-        const sent = answers.created(entity === 'order' ? 'ord_7' : 'cus_1');
-        return entity === 'order' ? sent : { ...sent, excerpt: `{"customer_code":"K1","name":"${personal}"}` };
-      });
+      const excerpt = `{"customer_code":"K1","name":"${personal}"}`;
+      await installation.deliver(() => ({ ...answers.timeout(), excerpt }));
+      await installation.app.store.transaction('due', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=0'));
+      await installation.deliver(({ entity }) => answers.created(entity === 'order' ? 'ord_7' : 'cus_1'));
       await installation.app.store.transaction('a word of the service', (tx) =>
         tx.run("UPDATE attempt SET reason=? WHERE message_id=(SELECT id FROM outbox_message WHERE entity='customer')", [
           `HTTP 400: ${personal} is too long`,

@@ -255,8 +255,8 @@ async function deliverTo(app: App, answer: (request: SendRequest) => Sent): Prom
 /** What the service could answer. */
 export const answers = {
   created: (serviceId: string): Sent => ({
-    ...answered(201, `{"order_id":"${serviceId}","status":"confirmed"}`),
-    verdict: { kind: 'delivered', serviceId, flag: null },
+    ...answered(201, null),
+    verdict: { kind: 'delivered', serviceId, flag: null, state: 'confirmed' },
   }),
   refused: (reason: string): Sent => ({
     ...answered(400, `{"error":"${reason}"}`),
@@ -276,7 +276,7 @@ export const answers = {
   }),
 };
 
-function answered(status: number, excerpt: string): Omit<Sent, 'verdict'> {
+function answered(status: number, excerpt: string | null): Omit<Sent, 'verdict'> {
   return { startedAtMs: Date.now(), durationMs: 34, status, requestId: 'req_1', excerpt };
 }
 

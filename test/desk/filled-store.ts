@@ -25,17 +25,18 @@ export async function fillStore(store: Store, count: number): Promise<void> {
 
 const fillings = (count: number) => [
   `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, number, content_hash, mapping_fingerprint, state,
-     park_class, reason, next_attempt_at, captured_at, closed_at, folded_key, attempts)
+     park_class, reason, next_attempt_at, captured_at, closed_at, folded_key, attempts, claimed_at, started_at, requests, status)
    SELECT ${entity}, CONCAT('k',n), 1, 'create', 0, CONCAT('SO-',n), 'h', 'm', ${state},
      CASE WHEN n%20=0 THEN CASE WHEN n%40=0 THEN 'refused' ELSE 'conflict' END END,
-     CASE WHEN n%20=0 THEN CONCAT('HTTP 422: order ',n,': unknown sku') END, n, 1700000000000+n,
-     CASE WHEN ${isDelivered} THEN 1700000000000+n END, CONCAT('k',n), 1 FROM ${numbers} WHERE n<${count}`,
+     CASE WHEN n%20=0 THEN CONCAT('HTTP 422: order ',n,': unknown sku') END, 1700000000000+n, 1700000000000+n,
+     CASE WHEN ${isDelivered} THEN 1700000000000+n END, CONCAT('k',n), 1, 1700000000000+n,
+     CASE WHEN ${isDelivered} THEN 1700000000000+n END, 1, 201 FROM ${numbers} WHERE n<${count}`,
   `INSERT INTO message_body (message_id, record) SELECT id, '{"items":[{"sku":"A","qty":2,"price":1050}]}' FROM outbox_message
     WHERE state IN ('parked','pending')`,
   `INSERT INTO binding (entity, source_key, service_id, revision, generation, content_hash, mapping_fingerprint, acknowledged_at, folded_key)
    SELECT ${entity}, CONCAT('k',n), CONCAT('id_',n), 1, 0, 'h', 'm', n, CONCAT('k',n) FROM ${numbers} WHERE n<${count} AND ${isDelivered}`,
   `INSERT INTO attempt (message_id, purpose, number, epoch, intended_at, started_at, verdict, status)
-   SELECT id, 'send', 1, 1, captured_at, captured_at, 'delivered', 201 FROM outbox_message`,
+   SELECT id, 'create', 1, 1, captured_at, captured_at, 'refused', 422 FROM outbox_message WHERE state='parked'`,
   `INSERT INTO audit_log (chain, seq, hash, at, event, outcome, entity, source_key, actor, detail)
    SELECT 1, n, 'h', 1700000000000+n, CASE n%3 WHEN 0 THEN 'captured' ELSE 'attempt' END, CASE n%3 WHEN 1 THEN 'delivered' END,
      ${entity}, CONCAT('k',n), 'daemon', '{}' FROM ${numbers} WHERE n<${count}`,

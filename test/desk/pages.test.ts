@@ -10,6 +10,7 @@ import { timeFormatter } from '../../src/operator/format.js';
 import { messageStates } from '../../src/outbound/outbox/message.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
+import { everyAttempt } from '../support/every-attempt.js';
 import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
 import { ask, Browser, deskSettings, openDesk, tokens } from './desk-client.js';
 
@@ -161,9 +162,7 @@ onEveryLab('the pages of the desk', (kit) => {
     const traced = lab.another({ settings: { service: { traceparent: true } } });
     await lab.capture();
     await traced.deliver();
-    const rows = await kit.rows(
-      "SELECT a.trace_id, m.source_key FROM attempt a JOIN outbox_message m ON m.id=a.message_id WHERE m.entity='order'",
-    );
+    const rows = await kit.rows("SELECT trace_id, source_key FROM outbox_message WHERE entity='order'");
     expect(new Set(rows.map((row) => row.trace_id)).size).to.equal(6);
     const { trace_id: traceId, source_key: key } = rows[0];
     expect((await browser.open(`order/${key}`)).body).to.contain(`; trace ${traceId}`);
@@ -256,7 +255,7 @@ onEveryLab('the pages of the desk', (kit) => {
     const value = (name: string) => Number(new RegExp(`^${name} ([\\d.e+-]+)$`, 'm').exec(figures)?.[1]);
     expect(value('waybill_backlog_messages\\{state="pending",entity="order"\\}')).to.equal(0);
     const [sent] = await lab.context.store.read('count', (tx) =>
-      tx.rows("SELECT COUNT(*) AS n FROM attempt WHERE verdict='delivered'"),
+      tx.rows(`SELECT COUNT(*) AS n FROM ${everyAttempt} WHERE verdict='delivered'`),
     );
     const counted = [...figures.matchAll(/^waybill_attempts_total\{verdict="delivered",purpose="\w+"\} (\d+)$/gm)];
     expect(counted.reduce((sum, [, n]) => sum + Number(n), 0)).to.equal(sent.n);

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { type CuttableProxy, startCuttableProxy } from '../support/cuttable-proxy.js';
+import { everyAttempt } from '../support/every-attempt.js';
 import { type MariaDb, startMariaDb } from '../support/mariadb.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
 import { useTempDir } from '../support/temp-dir.js';
@@ -88,9 +89,10 @@ describe('a daemon whose databases fail while it works', function () {
       "SELECT COUNT(*) AS n FROM outbox_message m WHERE m.state='delivered' AND NOT EXISTS (SELECT 1 FROM audit_log a WHERE a.message_id=m.id AND a.event='delivered')",
     );
     expect(Number(half?.n), 'delivered without its line in the audit').to.equal(0);
-    const attempts = await store.query('SELECT COUNT(*) AS n FROM attempt WHERE started_at IS NOT NULL OR verdict=?', [
-      'unknown',
-    ]);
+    const attempts = await store.query(
+      `SELECT COUNT(*) AS n FROM ${everyAttempt} WHERE started_at IS NOT NULL OR verdict=?`,
+      ['unknown'],
+    );
     expect(Number(attempts[0]?.n)).to.be.at.least(sandbox.counts().requests);
   };
 

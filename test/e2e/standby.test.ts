@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { type CuttableProxy, startCuttableProxy } from '../support/cuttable-proxy.js';
+import { everyAttempt } from '../support/every-attempt.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { useMariaDb } from '../support/use-database.js';
 import { canary, type Daemon, eventually, Installation } from './installation.js';
@@ -168,7 +169,7 @@ describe('two daemons on one MariaDB store', function () {
   /** No attempt of the old epoch began after a younger one had begun to deliver. */
   const oldEpochIsOver = async () => {
     const epochs = await store.database.query(
-      'SELECT epoch, MIN(intended_at) AS first, MAX(started_at) AS last FROM attempt GROUP BY epoch ORDER BY epoch',
+      `SELECT epoch, MIN(intended_at) AS first, MAX(started_at) AS last FROM ${everyAttempt} GROUP BY epoch ORDER BY epoch`,
     );
     for (const [i, epoch] of epochs.slice(1).entries())
       expect(Number(epochs[i]?.last), `epoch ${epochs[i]?.epoch}`).to.be.below(Number(epoch.first));

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { appendAudit } from '../../src/audit/audit-log.js';
 import { readBuckets, readSeries, slotsOf } from '../../src/operator/figures/read-figures.js';
 import { recordFigures } from '../../src/operator/figures/record-figures.js';
 import {
@@ -85,7 +86,7 @@ onEveryStore('the figures in the store', (kit) => {
     await record();
   });
 
-  /** An order that was captured so long before it was acknowledged, at `at`; verdict null: it is under way. */
+  /** An order that was captured so long before it was acknowledged, at `at`; verdict null: it is being looked up. */
   async function send(at: number, tookMs: number, verdict: string | null = 'delivered'): Promise<number> {
     const nth = ++attempts;
     await kit.store.transaction('send', async (tx) => {
@@ -104,12 +105,19 @@ onEveryStore('the figures in the store', (kit) => {
         parked: null,
       };
       await insertMessages(tx, [message], at - tookMs);
-      if (verdict === 'delivered')
-        await tx.run("UPDATE outbox_message SET state='delivered', closed_at=? WHERE source_key=?", [at, String(nth)]);
+      if (verdict === 'delivered') {
+        await tx.run(
+          `UPDATE outbox_message SET state='delivered', started_at=?, duration_ms=50, requests=1, closed_at=? WHERE source_key=?`,
+          [at - 50, at, String(nth)],
+        );
+        const id = await tx.value<number>('SELECT id FROM outbox_message WHERE source_key=?', [String(nth)]);
+        await appendAudit(tx, [{ event: 'delivered', actor: 'test', messageId: Number(id), detail: {} }], at);
+        return;
+      }
       await tx.run(
         `INSERT INTO attempt (message_id, purpose, number, epoch, intended_at, started_at, duration_ms, requests, verdict)
-           SELECT id, 'create', 1, 1, ?, ?, 50, 1, ? FROM outbox_message WHERE source_key=?`,
-        [at - 60, at - 50, verdict, String(nth)],
+           SELECT id, ?, 1, 1, ?, ?, 50, 1, ? FROM outbox_message WHERE source_key=?`,
+        [verdict === null ? 'look_up' : 'create', at - 60, at - 50, verdict, String(nth)],
       );
     });
     return nth;
@@ -136,13 +144,16 @@ onEveryStore('the figures in the store', (kit) => {
   });
 
   it('wait for what is under way, and count a sending once although two processes look', async () => {
-    await send(noon + 1_000, 1_500);
+    await send(noon + 1_000, 0, 'refused');
     await send(noon + 2_000, 0, null);
-    await send(noon + 3_000, 1_500);
+    await send(noon + 3_000, 0, 'refused');
+    await send(noon + minuteMs - 1_000, 1_500);
     nowMs = noon + minuteMs;
     await record();
-    expect((await buckets('hour'))[0]?.delivered, 'those before it').to.equal(1);
-    await kit.store.transaction('end', (tx) => tx.run("UPDATE attempt SET verdict='refused' WHERE verdict IS NULL"));
+    const { delivered, notDelivered } = (await buckets('hour'))[0] ?? {};
+    expect([delivered, notDelivered], 'those before it, and none that may be beside others').to.deep.equal([0, 1]);
+    nowMs += 10_000;
+    await kit.store.transaction('end', (tx) => tx.run("UPDATE attempt SET verdict='none' WHERE verdict IS NULL"));
     const slow = {
       read: async (...asked: Parameters<Store['read']>) => {
         const found = await kit.store.read(...asked);
@@ -152,7 +163,7 @@ onEveryStore('the figures in the store', (kit) => {
       transaction: (...asked: Parameters<Store['transaction']>) => kit.store.transaction(...asked),
     };
     await record(slow as Store);
-    expect((await buckets('hour'))[0]).to.include({ delivered: 2, notDelivered: 1, requests: 3 });
+    expect((await buckets('hour'))[0]).to.include({ delivered: 1, notDelivered: 2, requests: 4 });
   });
 
   it('keep the backlog of each look, and of an hour the most', async () => {
@@ -170,7 +181,7 @@ onEveryStore('the figures in the store', (kit) => {
   it('stay bounded, whatever the clock does', async () => {
     for (const days of [0, 1, 2, 200, 1, 3]) {
       nowMs = noon + days * 24 * hourMs;
-      await send(nowMs, 1_500);
+      await send(nowMs, 0, 'refused');
       await record();
     }
     const kept = await buckets('minute');
@@ -186,9 +197,12 @@ onEveryStore('the figures in the store', (kit) => {
     await send(noon, 1_500);
     nowMs = noon + minuteMs;
     await record();
-    await kit.store.transaction('lose', (tx) => tx.run("UPDATE store_info SET value='4000000' WHERE name='figures'"));
+    await kit.store.transaction('lose', (tx) =>
+      tx.run("UPDATE store_info SET value=? WHERE name='figures'", ['{"attemptId":4000000,"lineId":4000000}']),
+    );
     await record();
     await send(nowMs, 1_500);
+    nowMs += minuteMs;
     await record();
     expect((await buckets('hour'))[0]?.delivered).to.equal(2);
   });

@@ -95,6 +95,7 @@ describe('is it at the service?', () => {
     purpose,
     verdict,
     reason,
+    number: id,
     startedAt: id * 10,
     intendedAt: id * 10,
   });

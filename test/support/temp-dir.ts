@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 /** Filled before the first test of the describe block runs. */
 export interface TempDir {
@@ -17,8 +17,10 @@ export function useTempDir(): TempDir {
     return path;
   };
 
-  before(async () => {
-    path = await mkdtemp(join(tmpdir(), 'waybill-dir-'));
+  before(async function () {
+    // What is left behind has to say whose it was.
+    const test = basename(this.test?.file ?? '', '.test.js').slice(0, 30);
+    path = await mkdtemp(join(tmpdir(), `waybill-dir-${test}-`));
   });
   after(async () => {
     if (path !== undefined) await rm(path, { recursive: true, force: true });

@@ -1,4 +1,5 @@
 import type { StoreSettings } from '../../src/config/sections/store.js';
+import { everyAttempt } from '../support/every-attempt.js';
 
 /** As the settings call it. */
 export type StoreType = StoreSettings['type'];
@@ -115,7 +116,7 @@ export function witnessTable(dialect: StoreType): string {
 
 /** The attempts of a store, and the claims that have not ended and are none of their own yet. */
 export const attemptsSql = `SELECT id, message_id, purpose, number, epoch, idempotency_key, body_hash, intended_at, started_at, verdict, reason, request_id
-    FROM attempt
+    FROM ${everyAttempt}
   UNION ALL SELECT -m.id, m.id, m.operation, m.attempts, m.claim_epoch, m.idempotency_key, m.body_hash, m.claimed_at, NULL, NULL, NULL, NULL
     FROM outbox_message m
    WHERE m.state='sending' AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.number=m.attempts)`;
@@ -147,12 +148,18 @@ export function witnessTriggers(dialect: StoreType): string[] {
       "OLD.state='pending' AND NEW.state='pending' AND OLD.next_attempt_at>=8639999999999999 AND NEW.next_attempt_at<8639999999999999",
       `'released', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NULL, NULL, NULL, NULL, OLD.next_attempt_at, NULL, CASE OLD.next_attempt_at WHEN 8640000000000000 THEN 'update' ELSE 'removal' END`,
     ),
-    // A write is claimed: its attempt is on record with its message, and a row of its own when it has ended.
+    // A write is claimed: its attempt is on record with its message, and a row of its own when it has ended without delivering it.
     trigger(
       'write_claimed',
       'UPDATE ON outbox_message',
       `NEW.state='sending' AND OLD.state<>'sending' AND ${differs('OLD.claimed_at', 'NEW.claimed_at')}`,
       `'attempt', ${now}, NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.claim_epoch, NEW.idempotency_key`,
+    ),
+    trigger(
+      'write_delivered',
+      'UPDATE ON outbox_message',
+      "OLD.state='sending' AND NEW.state='delivered' AND NEW.started_at IS NOT NULL",
+      `'attempt-settled', ${now}, NEW.id, -NEW.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NEW.claim_epoch, 'delivered'`,
     ),
     trigger(
       'write_settled',

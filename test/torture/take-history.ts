@@ -1,3 +1,4 @@
+import { deliveriesIn } from '../support/every-attempt.js';
 import { readErp } from './erp-desk.js';
 import type { AttemptRow, BindingRow, History, Life, MessageRow, OperatedRow, PastLife } from './history.js';
 import { workers } from './plan.js';
@@ -112,9 +113,13 @@ async function recoveredAt({ store }: Stage): Promise<number | null> {
 }
 
 /** Rows that were there once. */
-async function readPruned<Row>({ plan, store }: StoreView, table: string): Promise<Row[]> {
+async function readPruned<Row>(
+  { plan, store }: StoreView,
+  table: string,
+  select = (from: string) => `SELECT * FROM ${from}`,
+): Promise<Row[]> {
   const isPruned = plan.faults.some(({ fault }) => fault.kind === 'store-pruned');
-  return isPruned ? store.rows<Row>(`SELECT * FROM torture_pruned_${table}`) : [];
+  return isPruned ? store.rows<Row>(select(`torture_pruned_${table}`)) : [];
 }
 
 async function readRecords(stage: StoreView): Promise<Pick<Life, 'messages' | 'bindings'>> {
@@ -129,8 +134,11 @@ async function readRecords(stage: StoreView): Promise<Pick<Life, 'messages' | 'b
 
 async function readDoings(stage: StoreView): Promise<Pick<Life, 'attempts' | 'events' | 'operated' | 'resumedAt'>> {
   const { store } = stage;
-  const pruned = await readPruned<AttemptRow>(stage, 'attempt');
-  const attempts = [...pruned, ...(await store.rows<AttemptRow>(attemptsSql))];
+  const attempts = [
+    ...(await readPruned<AttemptRow>(stage, 'attempt')),
+    ...(await readPruned<AttemptRow>(stage, 'outbox_message', deliveriesIn)),
+    ...(await store.rows<AttemptRow>(attemptsSql)),
+  ];
   const operated = await store.rows<OperatedRow>(
     "SELECT message_id, at, outcome FROM audit_log WHERE event='operator' AND message_id IS NOT NULL ORDER BY id",
   );

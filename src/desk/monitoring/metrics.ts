@@ -1,20 +1,18 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import {
-  countAttempts,
-  countLastMinute,
-  lastAttemptId,
-  latencyBucketsMs,
-} from '../../operator/figures/attempt-figures.js';
+import { countLastMinute } from '../../operator/figures/attempt-figures.js';
 import { countStatesUpTo } from '../../operator/figures/bounded-counts.js';
 import { readMilestones } from '../../operator/figures/read-milestones.js';
 import type { JobContext } from '../../ops/job-context.js';
+import { type RequestEnded, requestEnded } from '../../ops/request-ended.js';
 import { listPauses } from '../../store/lane-pauses.js';
 import { viewNodes } from '../../store/nodes.js';
 
 /** Gauges of the backlog stop here, so that reading them stays cheap while a million messages wait. */
 const mostCounted = 100_000;
 const seconds = (ms: number) => ms / 1_000;
+/** Upper ends of the histogram of answers. */
+const latencyBucketsS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** What a monitor reads. Figures of the past begin with the process, as Prometheus expects of counters. */
 export class Metrics {
@@ -50,7 +48,7 @@ export class Metrics {
   readonly #memory = this.#gauge('process_resident_memory_bytes', 'Resident memory of the daemon.');
   readonly #attempts = new Counter({
     name: 'waybill_attempts_total',
-    help: 'Attempts by verdict.',
+    help: 'Attempts of this process by verdict.',
     labelNames: ['verdict', 'purpose'],
     registers: [this.#registry],
   });
@@ -58,14 +56,14 @@ export class Metrics {
     name: 'waybill_request_duration_seconds',
     help: 'How long the service took to answer.',
     labelNames: ['purpose'],
-    buckets: latencyBucketsMs.map(seconds),
+    buckets: latencyBucketsS,
     registers: [this.#registry],
   });
-  #countedUpTo: number | null = null;
   #reading: Promise<string> | null = null;
 
   constructor(private readonly context: JobContext) {
     this.#loop.enable();
+    requestEnded.subscribe(this.#count);
   }
 
   get contentType(): string {
@@ -80,35 +78,28 @@ export class Metrics {
     return this.#reading;
   }
 
-  /** Counts from here on, not from the beginning of the store. */
-  async start(): Promise<void> {
-    this.#countedUpTo = await this.context.store.read('begin to count', lastAttemptId);
-  }
-
   close(): void {
+    requestEnded.unsubscribe(this.#count);
     this.#loop.disable();
   }
+
+  readonly #count = (message: unknown): void => {
+    const { purpose, verdict, durationMs } = message as RequestEnded;
+    this.#attempts.inc({ verdict, purpose });
+    if (durationMs !== null) this.#latency.observe({ purpose }, seconds(durationMs));
+  };
 
   async #read(): Promise<string> {
     const { store, settings, nowMs: clock } = this.context;
     const nowMs = clock();
     const perMinute = tightest(settings.service.limits);
-    const { outbox, pauses, nodes, milestones, attempts, lastMinute } = await store.read(
-      'read the metrics',
-      async (tx) => ({
-        outbox: await countStatesUpTo(tx, mostCounted, ['pending', 'sending', 'in_doubt', 'parked']),
-        pauses: await listPauses(tx),
-        nodes: await viewNodes(tx),
-        milestones: await readMilestones(tx),
-        attempts: await countAttempts(tx, this.#countedUpTo ?? 0),
-        lastMinute: await countLastMinute(tx, nowMs, 20_000),
-      }),
-    );
-    this.#countedUpTo = attempts.upTo;
-    for (const { verdict, purpose, count, meanMs } of attempts.figures) {
-      this.#attempts.inc({ verdict, purpose }, count);
-      if (meanMs !== null) for (let n = 0; n < count; n++) this.#latency.observe({ purpose }, seconds(meanMs));
-    }
+    const { outbox, pauses, nodes, milestones, lastMinute } = await store.read('read the metrics', async (tx) => ({
+      outbox: await countStatesUpTo(tx, mostCounted, ['pending', 'sending', 'in_doubt', 'parked']),
+      pauses: await listPauses(tx),
+      nodes: await viewNodes(tx),
+      milestones: await readMilestones(tx),
+      lastMinute: await countLastMinute(tx, nowMs, 20_000),
+    }));
     for (const gauge of [this.#backlog, this.#oldest, this.#pauses, this.#ages, this.#nodes]) gauge.reset();
     for (const { name: node, state, leads } of nodes) this.#nodes.set({ node, state, leads: String(leads) }, 1);
     for (const state of ['pending', 'sending', 'in_doubt', 'parked'])

@@ -2,12 +2,12 @@ import type { JobContext } from '../../ops/job-context.js';
 import { upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
-import { endedAttempts, lastAttemptId } from './attempt-figures.js';
+import { type Counted, type EndedFigure, endedBetween, onRecord } from './attempt-figures.js';
 import { readBacklog } from './bounded-counts.js';
 import { bucketWidths, readBuckets, type Width } from './read-figures.js';
 import { addBuckets, type Bucket, emptyBucket, gather, spanEndsS } from './series.js';
 
-/** Attempts at a time: few enough that nothing waits for it. */
+/** Attempts, and lines of the audit, at a time: few enough that nothing waits for it. */
 const mostAtOnce = 5_000;
 /** What is left is counted a minute later. */
 const mostTurns = 40;
@@ -23,13 +23,20 @@ async function recordSome({ store, nowMs: clock }: JobContext, looksAtBacklog: b
   const nowMs = clock();
   const found = await store.read('count what was done', async (tx) => {
     const known = await readStoreInfo(tx, 'figures');
-    const last = await lastAttemptId(tx);
+    const counted = parseCounted(known);
+    const last = await onRecord(tx, nowMs, counted ?? undefined);
     // A store that began to count only now, or that was replaced by an older copy, has no past to add.
-    const afterId = known === null ? last : Math.min(Number(known), last);
+    const after = { ...last };
+    const upTo = { ...last };
+    for (const of of ['attemptId', 'lineId'] as const) {
+      after[of] = Math.min(counted?.[of] ?? last[of], last[of]);
+      upTo[of] = Math.min(after[of] + mostAtOnce, last[of]);
+    }
     return {
       known,
-      last,
-      ...(afterId === last ? nothingEnded(last) : await endedAttempts(tx, afterId, mostAtOnce)),
+      upTo,
+      hasMore: upTo.attemptId < last.attemptId || upTo.lineId < last.lineId,
+      figures: await endedBetween(tx, after, upTo),
       backlog: looksAtBacklog ? await readBacklog(tx, mostCounted) : null,
     };
   });
@@ -46,19 +53,17 @@ async function recordSome({ store, nowMs: clock }: JobContext, looksAtBacklog: b
     // Another process may have counted the same attempts.
     if ((await readStoreInfo(tx, 'figures', true)) !== found.known) return;
     for (const width of ['minute', 'hour'] as const) await addTo(tx, width, buckets, nowMs);
-    await writeStoreInfo(tx, 'figures', String(found.upTo));
+    await writeStoreInfo(tx, 'figures', JSON.stringify(found.upTo));
   });
   return found.hasMore;
 }
 
-const nothingEnded = (upTo: number): Awaited<ReturnType<typeof endedAttempts>> => ({
-  upTo,
-  hasMore: false,
-  figures: [],
-});
+function parseCounted(text: string | null): Counted | null {
+  return text === null ? null : (JSON.parse(text) as Counted);
+}
 
 /** A clock that was set must not put anything behind or far before the figures. */
-function bucketOf(figure: Awaited<ReturnType<typeof endedAttempts>>['figures'][number], nowMs: number): Bucket {
+function bucketOf(figure: EndedFigure, nowMs: number): Bucket {
   const { at, delivered, notDelivered, requests, spanNth } = figure;
   const bucket = { ...emptyBucket(Math.min(at, nowMs)), delivered, notDelivered, requests };
   if (delivered > 0 && spanNth !== null) bucket.spans[Math.min(spanNth, spanEndsS.length)] = delivered;

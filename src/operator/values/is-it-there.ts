@@ -54,6 +54,8 @@ function evidence({ id }: StoryMessage, attempts: RecordStory['attempts'], time:
     words: 'the service was asked for it, and did not say',
   };
   const said = `${words}, asked on ${time(asked.startedAt ?? asked.intendedAt)}${asked.reason ? ` (${asked.reason})` : ''}`;
-  const isSentSince = own.some((one) => one.purpose !== 'look_up' && one.startedAt !== null && one.id > asked.id);
+  const isSentSince = own.some(
+    (one) => one.purpose !== 'look_up' && one.startedAt !== null && one.number > asked.number,
+  );
   return isSentSince ? { answer: 'unknown', words: `${said}; it was sent again since` } : { answer, words: said };
 }

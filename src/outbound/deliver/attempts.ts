@@ -5,7 +5,7 @@ import { insertRows, notAmong, padded, placeholders, type Row, updateRows } from
 import type { SqlValue, Tx } from '../../store/store.js';
 import { sha256 } from '../outbox/content-hash.js';
 import type { Operation } from '../outbox/message.js';
-import { type ClockCorrection, claimTime, latestTime, readClockCorrections } from './clock-trace.js';
+import { claimTime, readClockCorrections } from './clock-trace.js';
 
 /** Puts on record, before the first byte leaves, that these messages are looked up. @returns the attempts' ids, by message */
 export async function intendLookUps(
@@ -57,8 +57,8 @@ interface WriteIntent {
 
 /** An attempt that came to its end, and what the audit says of it. */
 export interface EndedAttempt {
-  /** Of a read or a look-up its id; a write is not among the attempts yet. */
-  attempt: number | WriteIntent;
+  /** Of a read or a look-up its id; a write is not among the attempts yet, and the one that delivered its message (null) never is. */
+  attempt: number | WriteIntent | null;
   sent: Sent<{ kind: string }>;
   /** Whose record it was about; null: it was a read. */
   message: { id: number; entity: Entity; sourceKey: string } | null;
@@ -76,6 +76,7 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
   const known: Row[] = [];
   const written: Row[] = [];
   for (const { attempt, sent } of ended) {
+    if (attempt === null) continue;
     const intent = typeof attempt === 'number' ? undefined : attempt;
     // All in one: an object that grows field by field takes as long as the statement.
     (intent ? written : known).push({
@@ -89,7 +90,7 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
       intendedAt: intent?.intendedAt,
       startedAt: sent.startedAtMs,
       durationMs: sent.durationMs,
-      requests: sent.requests ?? (sent.startedAtMs === null ? 0 : 1),
+      requests: requestsOf(sent),
       status: sent.status,
       verdict: sent.verdict.kind,
       reason: reasonOf(sent),
@@ -108,6 +109,11 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
     for (const { event, outcome, detail } of becameOf) lines.push({ ...about, event, outcome, detail });
   }
   await appendAudit(tx, lines, nowMs);
+}
+
+/** How many requests it was: one that was repeated after a 401 is two. */
+export function requestsOf({ requests, startedAtMs }: Pick<Sent<unknown>, 'requests' | 'startedAtMs'>): number {
+  return requests ?? (startedAtMs === null ? 0 : 1);
 }
 
 /** What the audit says of one attempt. */
@@ -152,8 +158,8 @@ export async function endUnrecorded(tx: Tx, ids: readonly number[]): Promise<voi
   );
 }
 
-/** Of a message that is being sent, and has no attempt yet: a look-up has. */
-const isUnended =
+/** Of a message `m` that is being sent, and has no attempt yet: a look-up has. */
+export const isUnended =
   "m.state='sending' AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.number=m.attempts)";
 
 /** The messages that were claimed for sending under this epoch and have no outcome. */
@@ -218,80 +224,4 @@ export async function eraseReasons(tx: Tx, messageIds: readonly number[]): Promi
 export async function eraseExcerpts(tx: Tx, messageIds: readonly number[]): Promise<number> {
   const listed = `message_id IN ${placeholders(messageIds.length)} AND excerpt IS NOT NULL`;
   return tx.run(`UPDATE attempt SET excerpt=NULL WHERE ${listed}`, [...messageIds]);
-}
-
-/**
- * When the requests that a limit with a long window still counts were answered at the latest, whichever process sent
- * them. What has no outcome may have been sent and counts once; of the others is on record how often they reached the
- * service. Reads backwards along the primary key, since the ends of attempts ascend with it, by and large.
- * @param waitMs how long after its intent a request leaves at the latest
- * @param deadlineMs how long after that it is answered at the latest
- * @param nowMs by the clock as it is
- * @param corrections by which the clock was set since
- * @param except epochs whose requests are counted elsewhere
- * @returns milliseconds since 1970, ascending; none before `sinceMs`
- */
-export async function answeredSince(
-  tx: Tx,
-  sinceMs: number,
-  waitMs: number,
-  deadlineMs: number,
-  nowMs: number,
-  corrections: readonly ClockCorrection[] = [],
-  except: ReadonlySet<number> = new Set(),
-): Promise<number[]> {
-  const pageSize = 2_000;
-  const open = await tx.rows<{ epoch: number; at: number }>(
-    `SELECT m.claim_epoch AS epoch, m.claimed_at AS at FROM outbox_message m WHERE ${isUnended}`,
-  );
-  const times = open.flatMap(({ epoch, at }) =>
-    except.has(epoch) ? [] : [claimTime(at, corrections, nowMs) + waitMs + deadlineMs],
-  );
-  for (let beforeId = Number.MAX_SAFE_INTEGER; ; ) {
-    let hasYoung = false;
-    const rows = await tx.rows<{
-      id: number;
-      epoch: number;
-      intendedAt: number;
-      startedAt: number | null;
-      durationMs: number | null;
-      requests: number | null;
-    }>(
-      `SELECT id, epoch, intended_at, started_at, duration_ms, requests FROM attempt WHERE id<? ORDER BY id DESC LIMIT ${pageSize}`,
-      [beforeId],
-    );
-    for (const { id, epoch, intendedAt, startedAt, durationMs, requests } of rows) {
-      const leftBy = latestTime(id, startedAt ?? intendedAt + waitMs, corrections, waitMs);
-      const answeredBy = leftBy + (durationMs ?? deadlineMs);
-      if (answeredBy <= sinceMs) continue;
-      hasYoung = true;
-      if (!except.has(epoch)) times.push(...Array<number>(requests ?? 1).fill(answeredBy));
-    }
-    const last = rows.at(-1);
-    if (rows.length < pageSize || last === undefined || !hasYoung)
-      return times.filter((at) => at > sinceMs).sort((a, b) => a - b);
-    beforeId = last.id;
-  }
-}
-
-/** Whether the last request of this kind that was answered by success or 403 was a success. Read backwards along the primary key. */
-export async function passedSinceForbidden(tx: Tx, entity: Entity, operation: Operation): Promise<boolean> {
-  const [last] = await tx.rows<{ verdict: string }>(
-    `SELECT a.verdict FROM attempt a JOIN outbox_message m ON m.id=a.message_id
-      WHERE a.purpose=? AND m.entity=? AND (a.verdict='delivered' OR (a.verdict='misconfigured' AND a.status=403))
-      ORDER BY a.id DESC LIMIT 1`,
-    [operation, entity],
-  );
-  return last?.verdict === 'delivered';
-}
-
-/** Those of these messages of which an earlier request was answered 403. */
-export async function forbiddenBefore(tx: Tx, messageIds: readonly number[]): Promise<Set<number>> {
-  if (messageIds.length === 0) return new Set();
-  const rows = await tx.rows<{ messageId: number }>(
-    `SELECT DISTINCT message_id FROM attempt
-      WHERE verdict='misconfigured' AND status=403 AND message_id IN ${placeholders(messageIds.length)}`,
-    [...messageIds],
-  );
-  return new Set(rows.map(({ messageId }) => messageId));
 }

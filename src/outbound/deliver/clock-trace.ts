@@ -1,9 +1,11 @@
+import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { clockToleranceMs } from '../../store/clock.js';
+import { capturedSources } from '../../store/job-runs.js';
 import { movePauses } from '../../store/lane-pauses.js';
 import { nodeNameHere } from '../../store/nodes.js';
 import { placeholders } from '../../store/rows.js';
-import type { Tx } from '../../store/store.js';
+import type { SqlValue, Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
 
@@ -128,6 +130,7 @@ export async function followClock(
       // Where the lifetime is unknown it may be said later, of keys of any age.
       const lifetimeMs = keyLifetimeMs(settings.service);
       await moveFirstSends(tx, setMs, lifetimeMs < 0 ? sentUnknownWhen : now.wallMs - lifetimeMs);
+      await moveDeliveries(tx, now.wallMs);
     }
     if (setMs !== null) await movePauses(tx, setMs);
     const minutes = setMs === null ? 'an unknown time' : `${Math.round(Math.abs(setMs) / 60_000)} min`;
@@ -150,11 +153,38 @@ async function moveFirstSends(tx: Tx, byMs: number | null, closedSinceMs: number
       ORDER BY id`,
     [closedSinceMs, sentUnknownWhen],
   );
+  await inParts(
+    rows,
+    'UPDATE outbox_message SET first_sent_at=COALESCE(first_sent_at+?, ?)',
+    [byMs, sentUnknownWhen],
+    tx,
+  );
+}
+
+async function inParts(rows: readonly { id: number }[], update: string, values: SqlValue[], tx: Tx): Promise<void> {
   for (let from = 0; from < rows.length; from += 500) {
     const ids = rows.slice(from, from + 500).map(({ id }) => id);
-    await tx.run(
-      `UPDATE outbox_message SET first_sent_at=COALESCE(first_sent_at+?, ?) WHERE id IN ${placeholders(ids.length)}`,
-      [byMs, sentUnknownWhen, ...ids],
-    );
+    await tx.run(`${update} WHERE id IN ${placeholders(ids.length)}`, [...values, ...ids]);
   }
+}
+
+/**
+ * A FROM clause of the messages `m` that a request delivered since then. What is delivered is due when that was, by the corrected
+ * clock, and so stands in the index.
+ */
+export async function deliveredSince(tx: Tx, sinceMs: number, entity?: Entity): Promise<[string, SqlValue[]]> {
+  const sources = await capturedSources(tx);
+  const of = entity === undefined ? entities : [entity];
+  return [
+    `FROM outbox_message m WHERE m.state='delivered' AND m.entity IN ${placeholders(of.length)} AND m.source IN ${placeholders(sources.length)}
+      AND m.is_backlog IN (0,1) AND m.next_attempt_at>? AND m.started_at IS NOT NULL`,
+    [...of, ...sources, sinceMs],
+  ];
+}
+
+/** What was delivered at a time that has not come yet, by the corrected clock, was delivered now at the latest. */
+async function moveDeliveries(tx: Tx, nowMs: number): Promise<void> {
+  const [delivered, parameters] = await deliveredSince(tx, nowMs);
+  const rows = await tx.rows<{ id: number }>(`SELECT m.id ${delivered} ORDER BY m.id`, parameters);
+  await inParts(rows, 'UPDATE outbox_message SET next_attempt_at=?', [nowMs], tx);
 }

@@ -3,9 +3,9 @@ import type { Logger } from 'winston';
 import { type Entity, pluralOf } from '../../model/record.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
-import type { Transition } from '../outbox/message.js';
+import type { RequestOnRecord, Transition } from '../outbox/message.js';
 import type { ResentCustomers } from '../recovery/forgotten-keys.js';
-import type { EndedAttempt } from './attempts.js';
+import { type EndedAttempt, requestsOf } from './attempts.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { ClaimScope } from './due-messages.js';
@@ -154,21 +154,32 @@ export function byTheClockNow({ about, sent, isProbe }: Ended<ClaimedMessage, De
   };
 }
 
+const none = { startedAt: null, durationMs: null, requests: null, status: null, requestId: null, traceId: null };
+
+/** What goes on record of its request with the message that it delivered. */
+export function requestOf({ sent, transition }: SettledMessage): RequestOnRecord {
+  if (transition.state !== 'delivered') return none;
+  const { startedAtMs: startedAt, durationMs, status, requestId, traceId = null } = sent;
+  return { startedAt, durationMs, requests: requestsOf(sent), status, requestId, traceId };
+}
+
 /** What goes on record of its request. */
 export function endedAttempt({ about, sent, transition }: SettledMessage, epoch: number): EndedAttempt {
   const { verdict } = sent;
   const { state, parkClass, reason, nextAttemptAt } = transition;
   const acknowledged = verdict.kind === 'delivered' && state === 'delivered' ? verdict : null;
   return {
-    attempt: {
-      messageId: about.id,
-      purpose: about.operation,
-      number: about.attemptNumber,
-      epoch,
-      idempotencyKey: about.idempotencyKey,
-      bodyHash: about.bodyHash,
-      intendedAt: about.claimedAt,
-    },
+    attempt: acknowledged
+      ? null
+      : {
+          messageId: about.id,
+          purpose: about.operation,
+          number: about.attemptNumber,
+          epoch,
+          idempotencyKey: about.idempotencyKey,
+          bodyHash: about.bodyHash,
+          intendedAt: about.claimedAt,
+        },
     sent,
     message: about,
     event: acknowledged ? 'delivered' : 'attempt',

@@ -8,9 +8,9 @@ import { type DeliverOptions, type DeliverResult, DeliveryTally } from './delive
 import type { Dispatcher, ListDue } from './dispatcher.js';
 import { countInDoubt, listDue, nextDueAt, probeMessageId, StoreDispatcher } from './due-messages.js';
 import { Exchange, type Manner } from './exchange.js';
+import { probeOrder } from './lane-effects.js';
 import { claimTarget, mostUnsettled, pauseWhenUsedUp } from './lane-keeper.js';
 import { LookUps, nextLookUpAt } from './look-up.js';
-import { probeOrder } from './probe-order.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 import { MessageSettler } from './settle-messages.js';

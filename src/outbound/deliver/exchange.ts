@@ -1,5 +1,6 @@
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
+import { type RequestEnded, requestEnded } from '../../ops/request-ended.js';
 import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { Sent } from '../../service/service-client.js';
 import { noReason } from '../../store/clock.js';
@@ -20,6 +21,8 @@ export interface Ended<About, Answer> {
 
 /** What follows from the outcomes of one kind of request: a write, a look-up or a read. */
 export interface Settler<About = unknown, Answer = unknown> {
+  /** What such a request is for, as its attempt says it. */
+  purposeOf(about: About): string;
   /**
    * Ends the attempts and writes all that follows, in the transaction that checked the epoch. It may run again when the
    * database asks for that.
@@ -150,7 +153,7 @@ export class Exchange {
     lane.sending++;
     for (let next = lane.waiting.shift(); next; next = lane.waiting.shift()) {
       const { settler, about, send, manner } = next;
-      const sent = await this.#send(send, about, manner);
+      const sent = await this.#send(settler, send, about, manner);
       if (sent.startedAtMs !== null) killPoint('after-answer');
       this.#add({ settler, ended: { about, sent, isProbe: manner.isProbe ?? false } });
       // The very next request heeds a "slow down" or a refusal, not the one after the next commit.
@@ -171,7 +174,7 @@ export class Exchange {
     send: () => Promise<Sent<Answer>>,
     { isProbe = false }: Manner,
   ): Promise<Sent<Answer>> {
-    const sent = await this.#send(send, about, {});
+    const sent = await this.#send(settler, send, about, {});
     await this.#settle([{ settler: settler as Settler, ended: { about, sent, isProbe } }]);
     return sent;
   }
@@ -188,20 +191,28 @@ export class Exchange {
   }
 
   /** Never throws: whatever goes wrong unforeseen, the request may have left, and its outcome goes on record. */
-  async #send<About, Answer>(
+  async #send<About, Answer extends { kind: string }>(
+    settler: Settler<About, Answer>,
     send: (about: About, manner: Manner) => Promise<Sent<Answer>>,
     about: About,
     manner: Manner,
   ): Promise<Sent<Answer>> {
     const startedAtMs = this.context.nowMs();
+    let sent: Sent<Answer>;
     try {
-      return await send(about, manner);
+      sent = await send(about, manner);
     } catch (error) {
       const { message } = error as Error;
       this.context.log.error('A request failed in an unforeseen way', { error: message });
       const verdict = { kind: 'in_doubt' as const, reason: message };
-      return { verdict, startedAtMs, durationMs: null, status: null, requestId: null, excerpt: null };
+      sent = { verdict, startedAtMs, durationMs: null, status: null, requestId: null, excerpt: null };
     }
+    if (requestEnded.hasSubscribers) {
+      const { verdict, durationMs } = sent;
+      const ended: RequestEnded = { purpose: settler.purposeOf(about), verdict: verdict.kind, durationMs };
+      requestEnded.publish(ended);
+    }
+    return sent;
   }
 
   #add(outcome: Outcome): void {

@@ -9,9 +9,9 @@ import type { ServiceClient } from '../../service/service-client.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { answeredSince } from './attempts.js';
 import { readClockCorrections } from './clock-trace.js';
 import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffects } from './lane-effects.js';
+import { answeredSince } from './past-requests.js';
 
 /** Where a person replaces the credential. */
 export function credentialSetting(credential: CredentialSettings): string {

@@ -105,6 +105,10 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
     return { ...sent, verdict: conclusive(message, sent.verdict, sent.startedAtMs !== null) };
   }
 
+  purposeOf(): string {
+    return 'look_up';
+  }
+
   async settle(tx: Tx, ended: readonly EndedLookUp[], at: number): Promise<Settled> {
     const results: { message: LookUpMessage; result: LookUpResult }[] = [];
     for (const one of ended) results.push({ message: one.about, result: await this.#settleOne(tx, one, at) });

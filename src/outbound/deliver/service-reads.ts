@@ -121,6 +121,10 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
     return id;
   }
 
+  purposeOf({ question }: EndedRead['about']): string {
+    return question.purpose;
+  }
+
   async settle(tx: Tx, ended: readonly EndedRead[], at: number): Promise<Settled> {
     const heard: Settled['heard'] = [];
     const { pull } = this.options;

@@ -16,13 +16,14 @@ import { replaceRefused } from '../outbox/promote-dependent.js';
 import { settleSending } from '../outbox/transitions.js';
 import { doubtOrderKeys, type ResentCustomers } from '../recovery/forgotten-keys.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
-import { endAttempts, forbiddenBefore, passedSinceForbidden } from './attempts.js';
+import { endAttempts } from './attempts.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { followClock } from './clock-trace.js';
-import { byTheClockNow, type DeliveryTally, endedAttempt, type SettledMessage } from './deliver-result.js';
+import { byTheClockNow, type DeliveryTally, endedAttempt, requestOf, type SettledMessage } from './deliver-result.js';
 import type { Ended, Settled, Settler } from './exchange.js';
 import { endpointKey, judgeForbidden } from './lane-effects.js';
 import { afterOutageMs } from './lane-keeper.js';
+import { forbiddenBefore, passedSinceForbidden } from './past-requests.js';
 import { noteStates } from './profile-notices.js';
 
 /** Settles what was sent, in batches: message, attempt, binding and audit. */
@@ -34,6 +35,10 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
     private readonly epoch: number,
     private readonly tally: DeliveryTally,
   ) {}
+
+  purposeOf({ operation }: ClaimedMessage): string {
+    return operation;
+  }
 
   async settle(tx: Tx, ended: readonly Ended<ClaimedMessage, Delivered>[], at: number): Promise<Settled> {
     const { actor, random } = this.context;
@@ -129,8 +134,9 @@ async function heedForbidden(
   const forbidden = ended.filter(({ sent }) => sent.verdict.kind === 'misconfigured' && sent.status === 403);
   if (forbidden.length === 0) return [...ended];
   const passed = new Set<string>();
-  for (const { about } of forbidden)
-    if (await passedSinceForbidden(tx, about.entity, about.operation)) passed.add(endpointKey(about));
+  const kinds = new Map(forbidden.map(({ about }) => [endpointKey(about), about]));
+  for (const [kind, { entity, operation }] of kinds)
+    if (await passedSinceForbidden(tx, entity, operation)) passed.add(kind);
   const before = await forbiddenBefore(
     tx,
     forbidden.map(({ about }) => about.id),
@@ -164,7 +170,12 @@ export async function settleMessages(
   );
   await settleSending(
     tx,
-    settled.map(({ about, transition }) => ({ id: about.id, attemptNumber: about.attemptNumber, transition })),
+    settled.map((one) => ({
+      id: one.about.id,
+      attemptNumber: one.about.attemptNumber,
+      transition: one.transition,
+      request: requestOf(one),
+    })),
     epoch,
     nowMs,
   );

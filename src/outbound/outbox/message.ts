@@ -77,6 +77,16 @@ export interface Transition {
   flag: string | null;
 }
 
+/** When a request left and how it was answered, as `Sent` has it; all null: it delivered nothing. */
+export interface RequestOnRecord {
+  startedAt: number | null;
+  durationMs: number | null;
+  requests: number | null;
+  status: number | null;
+  requestId: string | null;
+  traceId: string | null;
+}
+
 export interface SettleContext {
   nowMs: number;
   /** In [0, 1), drawn for this message. */

@@ -2,7 +2,7 @@ import type { Entity } from '../../model/record.js';
 import { boundedText, notAmong, padded, placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { sentUnknownWhen } from './idempotency-key.js';
-import type { ParkClass, Transition } from './message.js';
+import type { ParkClass, RequestOnRecord, Transition } from './message.js';
 
 /**
  * The only file that changes the state of a message (`insertMessages` gives it the first one). Each function is one kind of move
@@ -63,6 +63,7 @@ interface Settled {
   attemptNumber: number;
   /** Fields that are left out stay as they are. */
   transition: Pick<Transition, 'state'> & Partial<Transition> & { foundAt?: number };
+  request?: RequestOnRecord;
 }
 
 /**
@@ -76,7 +77,7 @@ export async function settleSending(
   epoch: number,
   nowMs: number,
 ): Promise<number> {
-  const rows = settled.map(({ id, attemptNumber, transition }) => ({
+  const rows = settled.map(({ id, attemptNumber, transition, request }) => ({
     id,
     attempts: attemptNumber,
     state: transition.state,
@@ -91,6 +92,7 @@ export async function settleSending(
     flag: transition.flag,
     found_at: transition.foundAt,
     closed_at: transition.state === 'delivered' ? nowMs : null,
+    ...request,
   }));
   return updateRows(tx, 'outbox_message', ['id', 'attempts'], rows, "t.state='sending' AND t.claim_epoch=?", [epoch]);
 }
@@ -190,8 +192,7 @@ export async function releaseHeld(tx: Tx, ids: readonly number[], nowMs: number)
 }
 
 /**
- * A person closes messages. The park class stays: capture must know later whether something may
- * exist at the service.
+ * A person closes messages. The park class stays: capture must know later whether something may exist at the service.
  * @throws when a message has left the state it was decided in
  */
 export async function discardMessages(

@@ -33,7 +33,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   // is_backlog: one of the many that a resync or a changed mapping brings; they go after what is new.
   // total: of the lines of an order, in the service's unit of money; null: to be added up from the record.
   // claimed_at: when it was last claimed for sending. With attempts, claim_epoch, idempotency_key and body_hash this is its
-  // attempt as long as it has no outcome.
+  // attempt as long as it has no outcome, and the one that delivered it: started_at to trace_id are what came of that.
   outbox_message: `
     id ${id}, entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, revision INT NOT NULL,
     source VARCHAR(24) NOT NULL DEFAULT '', operation VARCHAR(8) NOT NULL, generation INT NOT NULL, number VARCHAR(255) NULL,
@@ -47,6 +47,8 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     method VARCHAR(8) NULL, identity VARCHAR(500) NULL, is_backlog TINYINT NOT NULL DEFAULT 0,
     key_field VARCHAR(64) NULL, found_at BIGINT NULL, folded_key VARCHAR(255) NOT NULL,
     removal VARCHAR(9) NULL, total VARCHAR(40) NULL,
+    started_at BIGINT NULL, duration_ms INT NULL, requests INT NULL, status INT NULL, request_id VARCHAR(255) NULL,
+    trace_id CHAR(32) NULL,
     UNIQUE (source_key, entity, revision)`,
 
   message_body: `
@@ -80,7 +82,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     differs ${longText} NULL, reviewed_at BIGINT NULL,
     PRIMARY KEY (entity, source_key)`,
 
-  // A write comes here when it has ended; a read or a look-up before it is sent.
+  // A write comes here when it has ended, unless it delivered its message; a read or a look-up before it is sent.
   attempt: `
     id ${id}, message_id BIGINT NULL, purpose VARCHAR(16) NOT NULL, number INT NOT NULL, epoch BIGINT NOT NULL,
     idempotency_key VARCHAR(64) NULL, body_hash CHAR(64) NULL,

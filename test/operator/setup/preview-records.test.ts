@@ -9,6 +9,7 @@ import {
 import type { ShownOrder } from '../../../src/operator/setup/preview/show-order.js';
 import { useStore } from '../../store/stores.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
+import { everyAttempt } from '../../support/every-attempt.js';
 import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
 
 const follows = { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' };
@@ -53,7 +54,7 @@ function previewTests(kit: LabKit): void {
 
     await lab.capture();
     await lab.deliver();
-    const attempts = await kit.rows('SELECT idempotency_key AS k, body_hash AS h FROM attempt');
+    const attempts = await kit.rows(`SELECT idempotency_key AS k, body_hash AS h FROM ${everyAttempt}`);
     const sent = new Map(attempts.map(({ k, h }) => [String(k), String(h)]));
     for (const { customer, ...order } of shown)
       for (const one of [order, customer])
@@ -81,7 +82,7 @@ function previewTests(kit: LabKit): void {
     await lab.capture({ sweep: true });
     await lab.deliver();
     expect(JSON.parse(update?.customer?.body ?? '')).to.deep.equal({ name: 'Another name' });
-    const attempts = await kit.rows("SELECT body_hash AS h FROM attempt WHERE purpose='update'");
+    const attempts = await kit.rows(`SELECT body_hash AS h FROM ${everyAttempt} WHERE purpose='update'`);
     const sent = attempts.map(({ h }) => h);
     expect(sent)
       .to.include(sha256(update?.body ?? ''))

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { pull } from '../../../src/inbound/invoices/pull.js';
 import { sync } from '../../../src/operator/sync.js';
-import { answeredSince } from '../../../src/outbound/deliver/attempts.js';
+import type { ClockCorrection } from '../../../src/outbound/deliver/clock-trace.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { claimTarget } from '../../../src/outbound/deliver/lane-keeper.js';
+import { answeredSince } from '../../../src/outbound/deliver/past-requests.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { resumeLane } from '../../../src/store/lane-pauses.js';
 import { insertRows } from '../../../src/store/rows.js';
@@ -156,6 +157,28 @@ onBothLabs('a limit with a long window', (kit) => {
     expect(await answered(at + 16_000)).to.deep.equal([at + 22_999, at + 23_000]);
     const except = (tx: Tx) => answeredSince(tx, at + 16_000, 13_000, 10_000, at, [], new Set([4]));
     expect(await kit.store.read('look', except)).to.deep.equal([at + 23_000]);
+    // A delivery is one on its message, by when it was settled; what a person or a look-up settled was no request.
+    await kit.rows('DELETE FROM attempt');
+    await kit.rows(
+      `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint, state,
+          next_attempt_at, captured_at, closed_at, folded_key, claim_epoch, claimed_at, attempts, is_backlog, requests, started_at, source)
+        VALUES ('order', '2', 1, 'create', 0, '0', '0', 'delivered', ${at - 10}, 0, ${at - 10}, '2', 5, ${at - 20}, 1, 0, 1, ${at - 15}, ''),
+               ('customer', '3', 1, 'create', 0, '0', '0', 'delivered', ${at - 10}, 0, ${at - 10}, '3', 5, ${at - 20}, 2, 1, 2, ${at - 15}, ''),
+               ('order', '4', 1, 'create', 0, '0', '0', 'delivered', ${at - 90}, 0, ${at - 90}, '4', 5, ${at - 99}, 1, 0, 1, ${at - 95}, ''),
+               ('order', '5', 1, 'create', 0, '0', '0', 'delivered', ${at - 10}, 0, ${at - 10}, '5', 5, ${at - 20}, 1, 0, NULL, NULL, '')`,
+    );
+    const recall = (since: number, corrections: ClockCorrection[] = [], except = new Set([4])) =>
+      kit.store.read('look', (tx) => answeredSince(tx, since, 13_000, 10_000, at, corrections, except));
+    expect(await recall(at - 50)).to.deep.equal([at - 10, at - 10, at - 10]);
+    expect(await recall(at - 91)).to.deep.equal([at - 90, at - 10, at - 10, at - 10]);
+    expect(await recall(at - 50, [], new Set([4, 5]))).to.deep.equal([]);
+    const forward = [{ attemptId: 0, atMs: at - 5, forwardMs: 70 }];
+    expect(await recall(at - 50, forward), 'by the clock as it is now').to.deep.equal([
+      at - 20,
+      at - 10,
+      at - 10,
+      at - 10,
+    ]);
   });
 });
 

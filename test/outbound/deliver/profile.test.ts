@@ -5,6 +5,7 @@ import { bindEnvironment } from '../../../src/outbound/deliver/go-live.js';
 import { noteEndpoint } from '../../../src/outbound/deliver/profile-notices.js';
 import { openAlerts } from '../../../src/store/alerts.js';
 import { onBothStores } from '../../store/stores.js';
+import { everyAttempt } from '../../support/every-attempt.js';
 import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
 import {
   expectAllAtService,
@@ -34,7 +35,7 @@ onBothLabs('the profile of a service', (kit) => {
       expectOneBodyPerKey(lab);
       const { requests } = lab.sandbox.ledger();
       expect(requests.some(({ method }) => method === 'PATCH')).to.equal(true);
-      const attempts = await kit.rows('SELECT idempotency_key, body_hash FROM attempt');
+      const attempts = await kit.rows(`SELECT idempotency_key, body_hash FROM ${everyAttempt}`);
       const sent = new Map(attempts.map((row) => [row.idempotency_key, row.body_hash]));
       for (const { idempotency_key: key, body_sha256: hash } of requests) expect(hash).to.equal(sent.get(key));
     });

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { ClusterDispatcher } from '../../../src/outbound/dispatch/cluster-dispatcher.js';
 import { useStore } from '../../store/stores.js';
 import { type CuttableProxy, startCuttableProxy } from '../../support/cuttable-proxy.js';
+import { everyAttempt } from '../../support/every-attempt.js';
 import { type Lab, useLab } from '../../support/jobs/job-lab.js';
 import type { Redis } from '../../support/redis.js';
 import { useRedis } from '../../support/use-redis.js';
@@ -93,7 +94,9 @@ describe('delivery over Redis', () => {
   const expectEachOnce = async (lab: Lab) => {
     const expected = await lab.expectedOrders();
     expect(lab.sandbox.counts().orders).to.equal(expected.size);
-    const { n } = (await kit.rows("SELECT COUNT(*) AS n FROM attempt WHERE purpose='create'"))[0] as { n: number };
+    const { n } = (await kit.rows(`SELECT COUNT(*) AS n FROM ${everyAttempt} WHERE purpose='create'`))[0] as {
+      n: number;
+    };
     expect(Number(n), 'no attempt in vain').to.equal(expected.size + 2);
     const open = await kit.rows("SELECT id FROM outbox_message WHERE state<>'delivered'");
     expect(open).to.deep.equal([]);
@@ -105,7 +108,7 @@ describe('delivery over Redis', () => {
     await expectEachOnce(lab);
     expect(said(lab, 'share the work over Redis')).to.have.length(1);
     expect(said(lab, 'without Redis')).to.deep.equal([]);
-    const sent = await kit.rows('SELECT message_id FROM attempt ORDER BY id');
+    const sent = await kit.rows(`SELECT message_id FROM ${everyAttempt} ORDER BY started_at, message_id`);
     const ids = sent.map((row) => Number(row.message_id));
     expect(ids).to.deep.equal(ids.toSorted((a, b) => a - b));
     const stats = String(await redis.server.run('INFO', 'commandstats'));

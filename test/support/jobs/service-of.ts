@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { LedgerRequest } from '../../../src/lab/sandbox/ledger.js';
+import { everyAttempt } from '../every-attempt.js';
 import type { Lab, LabKit } from './job-lab.js';
 
 /** Every eligible order of the ERP is at the service once, field by field, and so are the customers. */
@@ -40,7 +41,7 @@ export function expectOneBodyPerKey(lab: Lab): void {
 
 /** Every request at the service is one attempt on record, and every attempt has an outcome. */
 export async function expectAttemptsFor(kit: LabKit, lab: Lab): Promise<void> {
-  const attempts = await kit.rows('SELECT idempotency_key, started_at, verdict FROM attempt');
+  const attempts = await kit.rows(`SELECT idempotency_key, started_at, verdict FROM ${everyAttempt}`);
   expect(attempts.filter(({ verdict }) => verdict === null)).to.deep.equal([]);
   const sent = attempts.filter(({ started_at: at }) => at !== null).map((row) => row.idempotency_key ?? null);
   const received = lab.sandbox.ledger().requests.map((request) => request.idempotency_key);

@@ -106,6 +106,10 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
     }
   }
 
+  purposeOf(): string {
+    return 'probe';
+  }
+
   async settle(tx: Tx, ended: readonly EndedProbe[], at: number): Promise<Settled> {
     const heard: Settled['heard'] = [];
     for (const { about, sent } of ended) {

@@ -16,6 +16,7 @@ import { readNodes } from '../../../../src/store/lease-rows.js';
 import { nodeNameHere, readLeader, redisAlertOf, shareOf } from '../../../../src/store/nodes.js';
 import { openStore } from '../../../../src/store/open-store.js';
 import { onServers } from '../../../store/stores.js';
+import { everyAttempt } from '../../../support/every-attempt.js';
 import { type Lab, useLab } from '../../../support/jobs/job-lab.js';
 import { waitFor } from '../../../support/wait-for.js';
 
@@ -164,7 +165,7 @@ onServers('nodes of a cluster', (store) => {
   it('deliver each order once and keep one limit, and one of them leads until it leaves', async () => {
     const [a, b] = await labs(['a', 'b'], 100);
     await a.capture();
-    const count = "SELECT COUNT(*) AS n FROM attempt WHERE epoch=? AND verdict='delivered'";
+    const count = `SELECT COUNT(*) AS n FROM ${everyAttempt} WHERE epoch=? AND verdict='delivered'`;
     const sent = async ({ lease }: { lease: ServiceLease }) => Number((await kit.rows(count, [lease.epoch]))[0].n);
     const first = await start(a);
     await waitFor('it to deliver', async () => (await sent(first)) > requests);

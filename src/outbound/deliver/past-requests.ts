@@ -1,0 +1,93 @@
+import type { Entity } from '../../model/record.js';
+import { placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import type { Operation } from '../outbox/message.js';
+import { isUnended } from './attempts.js';
+import { type ClockCorrection, claimTime, deliveredSince, latestTime } from './clock-trace.js';
+
+/**
+ * When the requests that a limit with a long window still counts were answered at the latest, whichever process sent
+ * them. What has no outcome may have been sent and counts once; of the others is on record how often they reached the
+ * service. Reads backwards along the primary key, since the ends of attempts ascend with it, by and large.
+ * @param waitMs how long after its intent a request leaves at the latest
+ * @param deadlineMs how long after that it is answered at the latest
+ * @param nowMs by the clock as it is
+ * @param corrections by which the clock was set since
+ * @param except epochs whose requests are counted elsewhere
+ * @returns milliseconds since 1970, ascending; none before `sinceMs`
+ */
+export async function answeredSince(
+  tx: Tx,
+  sinceMs: number,
+  waitMs: number,
+  deadlineMs: number,
+  nowMs: number,
+  corrections: readonly ClockCorrection[] = [],
+  except: ReadonlySet<number> = new Set(),
+): Promise<number[]> {
+  const pageSize = 2_000;
+  const open = await tx.rows<{ epoch: number; at: number }>(
+    `SELECT m.claim_epoch AS epoch, m.claimed_at AS at FROM outbox_message m WHERE ${isUnended}`,
+  );
+  const times = open.flatMap(({ epoch, at }) =>
+    except.has(epoch) ? [] : [claimTime(at, corrections, nowMs) + waitMs + deadlineMs],
+  );
+  const forwardMs = corrections.reduce((sum, one) => sum + one.forwardMs, 0);
+  const [delivered, parameters] = await deliveredSince(tx, sinceMs - forwardMs);
+  // Those of one transaction have one time.
+  const settled = await tx.rows<{ epoch: number; at: number; requests: number }>(
+    `SELECT m.claim_epoch AS epoch, m.next_attempt_at AS at, SUM(m.requests) AS requests ${delivered} GROUP BY m.claim_epoch, m.next_attempt_at`,
+    parameters,
+  );
+  for (const { epoch, at, requests } of settled)
+    if (!except.has(epoch)) times.push(...Array<number>(Number(requests)).fill(claimTime(at, corrections, nowMs)));
+  for (let beforeId = Number.MAX_SAFE_INTEGER; ; ) {
+    let hasYoung = false;
+    const rows = await tx.rows<{
+      id: number;
+      epoch: number;
+      intendedAt: number;
+      startedAt: number | null;
+      durationMs: number | null;
+      requests: number | null;
+    }>(
+      `SELECT id, epoch, intended_at, started_at, duration_ms, requests FROM attempt WHERE id<? ORDER BY id DESC LIMIT ${pageSize}`,
+      [beforeId],
+    );
+    for (const { id, epoch, intendedAt, startedAt, durationMs, requests } of rows) {
+      const leftBy = latestTime(id, startedAt ?? intendedAt + waitMs, corrections, waitMs);
+      const answeredBy = leftBy + (durationMs ?? deadlineMs);
+      if (answeredBy <= sinceMs) continue;
+      hasYoung = true;
+      if (!except.has(epoch)) times.push(...Array<number>(requests ?? 1).fill(answeredBy));
+    }
+    const last = rows.at(-1);
+    if (rows.length < pageSize || last === undefined || !hasYoung)
+      return times.filter((at) => at > sinceMs).sort((a, b) => a - b);
+    beforeId = last.id;
+  }
+}
+
+/** Whether a request of this kind has passed that left after the last one of them that was answered 403. */
+export async function passedSinceForbidden(tx: Tx, entity: Entity, operation: Operation): Promise<boolean> {
+  const forbiddenAt =
+    (await tx.value<number>(
+      `SELECT a.started_at FROM attempt a JOIN outbox_message m ON m.id=a.message_id
+        WHERE a.verdict='misconfigured' AND a.status=403 AND a.purpose=? AND m.entity=? ORDER BY a.id DESC LIMIT 1`,
+      [operation, entity],
+    )) ?? 0;
+  const [delivered, parameters] = await deliveredSince(tx, forbiddenAt, entity);
+  const passed = `SELECT m.id ${delivered} AND m.operation=? AND m.started_at>? LIMIT 1`;
+  return (await tx.value<number>(passed, [...parameters, operation, forbiddenAt])) !== undefined;
+}
+
+/** Those of these messages of which an earlier request was answered 403. */
+export async function forbiddenBefore(tx: Tx, messageIds: readonly number[]): Promise<Set<number>> {
+  if (messageIds.length === 0) return new Set();
+  const rows = await tx.rows<{ messageId: number }>(
+    `SELECT DISTINCT message_id FROM attempt
+      WHERE verdict='misconfigured' AND status=403 AND message_id IN ${placeholders(messageIds.length)}`,
+    [...messageIds],
+  );
+  return new Set(rows.map(({ messageId }) => messageId));
+}
