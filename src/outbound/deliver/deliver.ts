@@ -5,8 +5,8 @@ import { nextTurn } from '../../v8.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { Claims } from './claims.js';
 import { type DeliverOptions, type DeliverResult, DeliveryTally } from './deliver-result.js';
-import type { Dispatcher, ListDue } from './dispatcher.js';
-import { countInDoubt, listDue, nextDueAt, probeMessageId, StoreDispatcher } from './due-messages.js';
+import { type Dispatcher, type ListDue, StoreDispatcher } from './dispatcher.js';
+import { countInDoubt, listDue, nextDueAt, probeMessageId } from './due-messages.js';
 import { Exchange, type Manner } from './exchange.js';
 import { probeOrder } from './lane-effects.js';
 import { claimTarget, mostUnsettled, pauseWhenUsedUp } from './lane-keeper.js';
@@ -81,7 +81,7 @@ class Delivery {
     this.#lookUps = new LookUps(context, lease, parts, options.scope.only);
     this.#waits = new Waits(context, this.#exchange, options);
     this.#claims = new Claims(context, lease, this.#tally, options.erp);
-    this.#dispatcher = options.dispatcher ?? new StoreDispatcher();
+    this.#dispatcher = options.dispatcher ?? new StoreDispatcher(context.clock);
   }
 
   async run(): Promise<DeliverResult> {
@@ -228,8 +228,7 @@ class Delivery {
       if (nth % 32 === 0) await nextTurn();
       this.#exchange.begin(this.#settler, message, this.#send, patient.has(message.id) ? patiently : usually);
     }
-    const isAlone = this.options.dispatcher === undefined && this.lease.membership === null;
-    const isBehind = !isAlone && claims.length > 0 && claimed.length === 0;
+    const isBehind = claims.length > 0 && claimed.length === 0;
     this.#inVain = isBehind ? this.#inVain + 1 : 0;
     const begun = claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
     return begun === 0 && isBehind && this.#inVain <= mostInVain ? 1 : begun;

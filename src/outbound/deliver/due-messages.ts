@@ -3,7 +3,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import { type Condition, joinConditions, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import { removalAfterThisPass } from '../outbox/message.js';
-import type { Dispatcher, DueClaim, DueMessage, ListDue, Space } from './dispatcher.js';
+import type { DueMessage, ListDue } from './dispatcher.js';
 import { defaultAlone, type SourceTurn, takeTurns } from './source-turns.js';
 
 /** Which messages a deliverer looks at. */
@@ -242,58 +242,4 @@ export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number
     );
     return row?.due ?? null;
   });
-}
-
-/** The dispatcher `local`: asks the store each time. */
-export class StoreDispatcher implements Dispatcher {
-  #newsSinceTurn = 0;
-
-  async next({ room, backlogRoom }: Space, listDue: ListDue): Promise<DueClaim[]> {
-    const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
-    const { news, backlog } = await listDue(room, most);
-    const { claims, newsSinceTurn } = orderClaims(news, backlog, room, backlogRoom, this.#newsSinceTurn);
-    this.#newsSinceTurn = newsSinceTurn;
-    return claims;
-  }
-
-  claimed(): void {}
-
-  slowDown(): void {}
-
-  async close(): Promise<void> {}
-}
-
-/** Of so many messages one is of the backlog, as long as there is one. */
-export const backlogTurn = 10;
-
-/**
- * What goes next: news first, and in every tenth place one of the backlog, which goes then as if it were news, so that it still
- * moves however much is new. What is left of the room is filled with the backlog, which lets pass all that comes meanwhile. Pure.
- * @param news what is due, in its order
- * @param backlog the same of the backlog
- * @param newsSinceTurn as the last call returned it: messages of news since the backlog had its turn
- * @returns claims in the order of sending
- */
-export function orderClaims(
-  news: readonly DueMessage[],
-  backlog: readonly DueMessage[],
-  room: number,
-  backlogRoom: number,
-  newsSinceTurn: number,
-): { claims: DueClaim[]; newsSinceTurn: number } {
-  const claims: DueClaim[] = [];
-  let since = newsSinceTurn;
-  let taken = 0;
-  for (const message of news) {
-    if (since >= backlogTurn - 1 && taken < backlog.length && claims.length < room) {
-      claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: true });
-      since = 0;
-    }
-    if (claims.length >= room) break;
-    claims.push({ ...message, isUrgent: true });
-    since = Math.min(since + 1, backlogTurn - 1);
-  }
-  while (taken < backlog.length && taken < backlogRoom && claims.length < room)
-    claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: false });
-  return { claims, newsSinceTurn: since };
 }

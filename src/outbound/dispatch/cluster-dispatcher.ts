@@ -3,8 +3,7 @@ import { endAlert, raiseAlert } from '../../store/alerts.js';
 import { nodeNameHere, redisAlertOf } from '../../store/nodes.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo } from '../../store/store-info.js';
-import type { Dispatcher, DueClaim, ListDue, Space } from '../deliver/dispatcher.js';
-import { StoreDispatcher } from '../deliver/due-messages.js';
+import { type Dispatcher, type DueClaim, type ListDue, type Space, StoreDispatcher } from '../deliver/dispatcher.js';
 import { inOneLine, within } from './redis-client.js';
 import { jobId, RedisQueue } from './redis-queue.js';
 
@@ -39,7 +38,7 @@ export async function openDispatcher(context: DispatchContext): Promise<ClusterD
  * this node asks the store, as the dispatcher `local` does, until it is back: claims keep the nodes apart.
  */
 export class ClusterDispatcher implements Dispatcher {
-  readonly #store = new StoreDispatcher();
+  readonly #store: StoreDispatcher;
   #queue: RedisQueue | null = null;
   #opening: Promise<void> | null = null;
   #finishing: Promise<unknown> = Promise.resolve();
@@ -58,6 +57,7 @@ export class ClusterDispatcher implements Dispatcher {
 
   constructor(private readonly context: DispatchContext) {
     this.#node = nodeNameHere(context.settings.cluster.node);
+    this.#store = new StoreDispatcher(context.clock);
     void this.#reopen();
   }
 

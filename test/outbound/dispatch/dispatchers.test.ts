@@ -1,10 +1,16 @@
 import { expect } from 'chai';
 import { hostAndPort } from '../../../src/model/database-place.js';
-import type { Dispatcher, DueClaim, DueMessage, ListDue } from '../../../src/outbound/deliver/dispatcher.js';
-import { StoreDispatcher } from '../../../src/outbound/deliver/due-messages.js';
+import {
+  type Dispatcher,
+  type DueClaim,
+  type DueMessage,
+  type ListDue,
+  StoreDispatcher,
+} from '../../../src/outbound/deliver/dispatcher.js';
 import { ClusterDispatcher } from '../../../src/outbound/dispatch/cluster-dispatcher.js';
 import { factsOf } from '../../../src/outbound/dispatch/redis-client.js';
 import { coarseLimit } from '../../../src/outbound/dispatch/redis-queue.js';
+import { systemClock } from '../../../src/store/clock.js';
 import { useStore } from '../../store/stores.js';
 import { useLab } from '../../support/jobs/job-lab.js';
 import { useRedis } from '../../support/use-redis.js';
@@ -86,8 +92,21 @@ describe('the dispatchers', () => {
     return turns;
   };
 
+  it('list at once what is named in three turns, and again when it is old or does not fill the room', async () => {
+    let monotonicMs = 0;
+    const local = new StoreDispatcher({ monotonicMs: () => monotonicMs });
+    const due = new Due({ news: 100 });
+    const named = async (some = space) => (await turn(local, due, some)).named.length;
+    expect([await named(), await named(), await named(), due.listed]).to.deep.equal([16, 16, 16, 1]);
+    expect([await named(), due.listed], 'nothing is left of the list').to.deep.equal([16, 2]);
+    monotonicMs += 200;
+    expect([await named(), due.listed], 'it may have changed').to.deep.equal([16, 3]);
+    expect([await named({ ...space, room: 40 }), due.listed], 'more than is left').to.deep.equal([20, 4]);
+    expect([await named(), due.listed]).to.deep.equal([0, 5]);
+  });
+
   for (const [name, start] of [
-    ['local', async () => new StoreDispatcher()],
+    ['local', async () => new StoreDispatcher(systemClock)],
     ['cluster', cluster],
   ] as const)
     describe(name, () => {
