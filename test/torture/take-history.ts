@@ -146,12 +146,13 @@ async function readDoings(stage: StoreView): Promise<Pick<Life, 'attempts' | 'ev
     "SELECT at FROM audit_log WHERE event='resume' AND outcome='operator' ORDER BY id",
   );
   return {
+    // One that is its message has no id that says when it was made.
     attempts: trueTimes(
       stage,
-      inOrder(numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at')).map(withKnownId),
+      numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at').map(withKnownId),
       'intended_at',
       'started_at',
-    ),
+    ).sort((a, b) => a.intended_at - b.intended_at || a.number - b.number),
     events: await readEvents(stage),
     operated: trueTimes(stage, numbers(operated, 'message_id', 'at'), 'at'),
     resumedAt: resumed.map(({ at }) => stage.clock?.trueTime(Number(at)) ?? Number(at)),
