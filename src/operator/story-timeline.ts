@@ -105,10 +105,9 @@ function auditEntry(
         more,
       };
     case 'delivered': {
-      const [state, total] = [text('serviceState'), text('serviceTotal')];
-      const said = [state && `“${state}”`, total && `total ${total}`].filter(Boolean).join(', ');
+      const state = text('serviceState');
       return {
-        text: `delivered${revision} as ${text('serviceId')}${said && `, ${said} there`}; by ${actor}`,
+        text: `delivered${revision} as ${text('serviceId')}${state ? `; the service says "${state}"` : ''}; by ${actor}`,
         more: text('flag') ? [`flag: ${text('flag')}`] : [],
       };
     }

@@ -32,7 +32,7 @@ describe('waybill explain', () => {
       const told = [
         `captured: create, revision 1, changed in the ERP at 2026-11-03 09:15:00 +01:00, key ${key}, body sha256 `,
         "attempt 1: HTTP 201 in 34 ms: acknowledged; the service's request id: req_1",
-        'delivered as ord_93, “confirmed” there; by ',
+        'delivered as ord_93; the service says "confirmed"; by ',
       ].map((text) => story.indexOf(text));
       expect(told).to.not.include(-1);
       expect(told).to.deep.equal(told.toSorted((a, b) => a - b));

@@ -9,6 +9,7 @@ import { parkForgottenKeys, parkUnsendable, settleNothingToSend } from '../../sr
 import type { SettledMessage } from '../../src/outbound/deliver/deliver-result.js';
 import { dueMessages, nextDueAt, probeMessageId } from '../../src/outbound/deliver/due-messages.js';
 import { claimLookUps } from '../../src/outbound/deliver/look-up-messages.js';
+import { passedSinceForbidden } from '../../src/outbound/deliver/past-requests.js';
 import { settleMessages } from '../../src/outbound/deliver/settle-messages.js';
 import { sha256, unknownContent } from '../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
@@ -410,6 +411,26 @@ onEveryStore('the outbox', (kit) => {
         acknowledged: one.record,
         acknowledged_at: now + 10,
       });
+    });
+
+    it('and tells by their order whether others passed since a 403, whatever the clocks said', async () => {
+      const forbidden: Verdict = { kind: 'misconfigured', reason: 'HTTP 403' };
+      const orders = ['1', '2', '3', '4'].map((key) => message('order', key));
+      const { claimed } = await claim(await insert(...orders));
+      const [a, b, c, d] = claimed as [ClaimedMessage, ClaimedMessage, ClaimedMessage, ClaimedMessage];
+      const of = (one: ClaimedMessage, verdict: Verdict, startedAtMs: number) => {
+        const it = settled(one, verdict);
+        return { ...it, sent: { ...it.sent, startedAtMs, ...(verdict === forbidden && { status: 403 }) } };
+      };
+      const passed = () => kit.store.read('look', (tx) => passedSinceForbidden(tx, 'order', 'create'));
+      expect(await passed()).to.equal(false);
+      await settleAll([of(a, delivered('O-1'), now)], 1, now + 10);
+      expect(await passed()).to.equal(true);
+      await settleAll([of(b, delivered('O-2'), now + 9_000), of(c, forbidden, now + 3_600_000)], 1, now + 10);
+      expect(await passed(), 'what was settled before it').to.equal(false);
+      await settleAll([of(d, delivered('O-4'), now)], 1, now + 10);
+      expect(await passed()).to.equal(true);
+      expect(await kit.store.read('look', (tx) => passedSinceForbidden(tx, 'order', 'update'))).to.equal(false);
     });
 
     it('what a recovery moved behind a binding since it was claimed, without taking that binding back', async () => {

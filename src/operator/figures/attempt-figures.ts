@@ -8,16 +8,16 @@ export interface Counted {
   lineId: number;
 }
 
-/** A line may be committed behind a later one; by then each is. */
-const committedAfterMs = 5_000;
+/** A line may be committed behind a later one, by a node whose clock is another one; after so long each is. */
+const committedAfterMs = 15_000;
 
 /** What is on record now, up to the first read or look-up that is under way, and the first line that is too young. */
 export async function onRecord(tx: Tx, nowMs: number, after: Counted = { attemptId: 0, lineId: 0 }): Promise<Counted> {
   const first = async (sql: string, ...parameters: number[]) => Number((await tx.value<number>(sql, parameters)) ?? 0);
   const open = await first('SELECT MIN(id) FROM attempt WHERE verdict IS NULL AND id>?', after.attemptId);
   const isYoung = 'at>? AND at<=? AND id>?';
-  const youngSince = nowMs - committedAfterMs;
-  const young = await first(`SELECT MIN(id) FROM audit_log WHERE ${isYoung}`, youngSince, nowMs, after.lineId);
+  const [from, to] = [nowMs - committedAfterMs, nowMs + committedAfterMs];
+  const young = await first(`SELECT MIN(id) FROM audit_log WHERE ${isYoung}`, from, to, after.lineId);
   return {
     attemptId: open > 0 ? open - 1 : await first('SELECT MAX(id) FROM attempt'),
     lineId: young > 0 ? young - 1 : await first('SELECT MAX(id) FROM audit_log'),
@@ -64,12 +64,12 @@ export async function endedBetween(tx: Tx, after: Counted, upTo: Counted): Promi
   ];
 }
 
-/** Requests of the last minute, of at most as many as the newest `most` attempts, and as many deliveries, hold. */
+/** Requests of the last minute, of at most as many as the newest `most` attempts hold, and all deliveries. */
 export async function countLastMinute(tx: Tx, nowMs: number, most: number): Promise<number> {
   const limit = Math.trunc(most);
   const since = nowMs - 60_000;
   const attempts = `SELECT COUNT(*) FROM (SELECT started_at FROM attempt ORDER BY id DESC LIMIT ${limit}) AS t WHERE started_at>?`;
   const [delivered, parameters] = await deliveredSince(tx, since);
-  const deliveries = `SELECT COUNT(*) FROM (SELECT m.id ${delivered} LIMIT ${limit}) AS t`;
-  return ((await tx.value<number>(attempts, [since])) ?? 0) + ((await tx.value<number>(deliveries, parameters)) ?? 0);
+  const deliveries = await tx.value<number | null>(`SELECT SUM(m.requests) ${delivered}`, parameters);
+  return Number((await tx.value<number>(attempts, [since])) ?? 0) + Number(deliveries ?? 0);
 }

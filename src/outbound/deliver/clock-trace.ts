@@ -1,7 +1,6 @@
-import { type Entity, entities } from '../../model/record.js';
+import { defaultSource, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { clockToleranceMs } from '../../store/clock.js';
-import { capturedSources } from '../../store/job-runs.js';
 import { movePauses } from '../../store/lane-pauses.js';
 import { nodeNameHere } from '../../store/nodes.js';
 import { placeholders } from '../../store/rows.js';
@@ -130,8 +129,9 @@ export async function followClock(
       // Where the lifetime is unknown it may be said later, of keys of any age.
       const lifetimeMs = keyLifetimeMs(settings.service);
       await moveFirstSends(tx, setMs, lifetimeMs < 0 ? sentUnknownWhen : now.wallMs - lifetimeMs);
-      await moveDeliveries(tx, now.wallMs);
     }
+    const windowMs = Math.max(0, ...settings.service.limits.map(({ perSeconds }) => perSeconds * 1000));
+    await moveDeliveries(tx, now.wallMs, Math.max(setMs ?? 0, 0), windowMs);
     if (setMs !== null) await movePauses(tx, setMs);
     const minutes = setMs === null ? 'an unknown time' : `${Math.round(Math.abs(setMs) / 60_000)} min`;
     log.warn(`The clock was set ${setMs !== null && setMs > 0 ? 'forward' : 'back'} by ${minutes}; ages are corrected`);
@@ -172,19 +172,43 @@ async function inParts(rows: readonly { id: number }[], update: string, values: 
  * A FROM clause of the messages `m` that a request delivered since then. What is delivered is due when that was, by the corrected
  * clock, and so stands in the index.
  */
-export async function deliveredSince(tx: Tx, sinceMs: number, entity?: Entity): Promise<[string, SqlValue[]]> {
-  const sources = await capturedSources(tx);
-  const of = entity === undefined ? entities : [entity];
+export async function deliveredSince(tx: Tx, sinceMs: number): Promise<[string, SqlValue[]]> {
+  const sources = await deliveredSources(tx);
   return [
-    `FROM outbox_message m WHERE m.state='delivered' AND m.entity IN ${placeholders(of.length)} AND m.source IN ${placeholders(sources.length)}
+    `FROM outbox_message m WHERE m.state='delivered' AND m.entity IN ('customer','order') AND m.source IN ${placeholders(sources.length)}
       AND m.is_backlog IN (0,1) AND m.next_attempt_at>? AND m.started_at IS NOT NULL`,
-    [...of, ...sources, sinceMs],
+    [...sources, sinceMs],
   ];
 }
 
-/** What was delivered at a time that has not come yet, by the corrected clock, was delivered now at the latest. */
-async function moveDeliveries(tx: Tx, nowMs: number): Promise<void> {
-  const [delivered, parameters] = await deliveredSince(tx, nowMs);
-  const rows = await tx.rows<{ id: number }>(`SELECT m.id ${delivered} ORDER BY m.id`, parameters);
-  await inParts(rows, 'UPDATE outbox_message SET next_attempt_at=?', [nowMs], tx);
+/** One after the other from the index: of a source whose records were named one by one there is no cursor. */
+async function deliveredSources(tx: Tx): Promise<string[]> {
+  const sources = new Set([defaultSource]);
+  const next = "SELECT MIN(source) FROM outbox_message WHERE state='delivered' AND entity=? AND source>?";
+  for (const entity of entities)
+    for (let one: string | null = defaultSource; one !== null; ) {
+      one = (await tx.value<string | null>(next, [entity, one])) ?? null;
+      if (one !== null) sources.add(one);
+    }
+  return [...sources];
+}
+
+/**
+ * Deliveries that a limit still counts are moved as far as the clock was set forward, so that none looks older than it is. What was
+ * delivered at a time that has not come yet, by a clock that was set back, was delivered now at the latest.
+ * @param windowMs of the longest limit
+ */
+async function moveDeliveries(tx: Tx, nowMs: number, forwardMs: number, windowMs: number): Promise<void> {
+  const shownMs = nowMs - forwardMs;
+  const [delivered, parameters] = await deliveredSince(tx, forwardMs > 0 ? shownMs - windowMs : nowMs);
+  const rows = await tx.rows<{ id: number; at: number }>(
+    `SELECT m.id, m.next_attempt_at AS at ${delivered} ORDER BY m.id`,
+    parameters,
+  );
+  if (forwardMs === 0) await inParts(rows, 'UPDATE outbox_message SET next_attempt_at=?', [nowMs], tx);
+  else {
+    // What lies ahead of what the clock showed is older, of a time when it was right.
+    const counted = rows.filter(({ at }) => at <= shownMs);
+    await inParts(counted, 'UPDATE outbox_message SET next_attempt_at=next_attempt_at+?', [forwardMs], tx);
+  }
 }

@@ -221,7 +221,12 @@ class Delivery {
     const backlogRoom = Math.max(0, Math.floor(this.#target / 2) - this.#exchange.patient);
     const claims = await this.#dispatcher.next({ room, backlogRoom, perSecond: this.#target }, this.#listDue);
     const ids = claims.map(({ id }) => id);
-    const claimed = await this.#claims.claim(ids, 'due').finally(() => this.#dispatcher.claimed());
+    let claimed: ClaimedMessage[] = [];
+    try {
+      claimed = await this.#claims.claim(ids, 'due');
+    } finally {
+      this.#dispatcher.claimed(claimed.length);
+    }
     const patient = new Set(claims.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
     for (const [nth, message] of claimed.entries()) {
       // Where the store is a file, nothing waits by itself between two requests.

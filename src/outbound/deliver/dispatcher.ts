@@ -38,8 +38,8 @@ export type ListDue = (
  */
 export interface Dispatcher {
   next(space: Space, listDue: ListDue): Promise<DueClaim[]>;
-  /** What `next` named last is claimed, or will not be. */
-  claimed(): void;
+  /** What `next` named last is claimed, or will not be. @param count of it were claimed */
+  claimed(count: number): void;
   /** The service told this node to slow down: the others had better not wait until they are told, too. */
   slowDown(forMs: number): void;
   close(): Promise<void>;
@@ -63,8 +63,8 @@ export class StoreDispatcher implements Dispatcher {
     const isEnough = left.news.length + Math.min(left.backlog.length, backlogRoom) >= room;
     if (!isEnough || this.clock.monotonicMs() - this.#listedAtMs > listedForMs) {
       const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
-      this.#listedAtMs = this.clock.monotonicMs();
       this.#listed = await listDue(room * listedAhead, most * listedAhead);
+      this.#listedAtMs = this.clock.monotonicMs();
     }
     const { news, backlog } = this.#listed;
     const { claims, newsSinceTurn } = orderClaims(news, backlog, room, backlogRoom, this.#newsSinceTurn);
@@ -75,7 +75,10 @@ export class StoreDispatcher implements Dispatcher {
     return claims;
   }
 
-  claimed(): void {}
+  claimed(count: number): void {
+    // Others have claimed what was listed, or it is not due any more.
+    if (count === 0) this.#listed = { news: [], backlog: [] };
+  }
 
   slowDown(): void {}
 

@@ -32,15 +32,14 @@ export async function answeredSince(
   const times = open.flatMap(({ epoch, at }) =>
     except.has(epoch) ? [] : [claimTime(at, corrections, nowMs) + waitMs + deadlineMs],
   );
-  const forwardMs = corrections.reduce((sum, one) => sum + one.forwardMs, 0);
-  const [delivered, parameters] = await deliveredSince(tx, sinceMs - forwardMs);
+  const [delivered, parameters] = await deliveredSince(tx, sinceMs);
   // Those of one transaction have one time.
   const settled = await tx.rows<{ epoch: number; at: number; requests: number }>(
     `SELECT m.claim_epoch AS epoch, m.next_attempt_at AS at, SUM(m.requests) AS requests ${delivered} GROUP BY m.claim_epoch, m.next_attempt_at`,
     parameters,
   );
   for (const { epoch, at, requests } of settled)
-    if (!except.has(epoch)) times.push(...Array<number>(Number(requests)).fill(claimTime(at, corrections, nowMs)));
+    if (!except.has(epoch)) times.push(...Array<number>(Number(requests)).fill(at));
   for (let beforeId = Number.MAX_SAFE_INTEGER; ; ) {
     let hasYoung = false;
     const rows = await tx.rows<{
@@ -68,17 +67,18 @@ export async function answeredSince(
   }
 }
 
-/** Whether a request of this kind has passed that left after the last one of them that was answered 403. */
+/** Whether a request of this kind has passed since the last one of them was answered 403, in the order in which it was put on record. */
 export async function passedSinceForbidden(tx: Tx, entity: Entity, operation: Operation): Promise<boolean> {
-  const forbiddenAt =
-    (await tx.value<number>(
-      `SELECT a.started_at FROM attempt a JOIN outbox_message m ON m.id=a.message_id
-        WHERE a.verdict='misconfigured' AND a.status=403 AND a.purpose=? AND m.entity=? ORDER BY a.id DESC LIMIT 1`,
-      [operation, entity],
-    )) ?? 0;
-  const [delivered, parameters] = await deliveredSince(tx, forbiddenAt, entity);
-  const passed = `SELECT m.id ${delivered} AND m.operation=? AND m.started_at>? LIMIT 1`;
-  return (await tx.value<number>(passed, [...parameters, operation, forbiddenAt])) !== undefined;
+  const [last] = await tx.rows<{ messageId: number; sourceKey: string }>(
+    `SELECT a.message_id, m.source_key FROM attempt a JOIN outbox_message m ON m.id=a.message_id
+      WHERE a.verdict='misconfigured' AND a.status=403 AND a.purpose=? AND m.entity=? ORDER BY a.id DESC LIMIT 1`,
+    [operation, entity],
+  );
+  const line = "SELECT MAX(id) FROM audit_log WHERE source_key=? AND message_id=? AND event='attempt'";
+  const forbidden = last && (await tx.value<number | null>(line, [last.sourceKey, last.messageId]));
+  const passed = `SELECT l.id FROM audit_log l JOIN outbox_message m ON m.id=l.message_id
+    WHERE l.event='delivered' AND l.id>? AND m.entity=? AND m.operation=? AND m.started_at IS NOT NULL LIMIT 1`;
+  return (await tx.value<number>(passed, [forbidden ?? 0, entity, operation])) !== undefined;
 }
 
 /** Those of these messages of which an earlier request was answered 403. */

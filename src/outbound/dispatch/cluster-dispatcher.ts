@@ -68,7 +68,8 @@ export class ClusterDispatcher implements Dispatcher {
     return this.#store.next(space, listDue);
   }
 
-  claimed(): void {
+  claimed(count: number): void {
+    this.#store.claimed(count);
     this.#finishing = this.#ask((queue) => queue.finish());
   }
 

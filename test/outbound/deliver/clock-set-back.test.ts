@@ -10,7 +10,7 @@ import { Claims } from '../../../src/outbound/deliver/claims.js';
 import { followClock } from '../../../src/outbound/deliver/clock-trace.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { DeliveryTally } from '../../../src/outbound/deliver/deliver-result.js';
-import { recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
+import { recallAnswers, recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';
@@ -266,6 +266,30 @@ onBothLabs('a clock that is set while the machine runs', (kit) => {
       expect(sent(), `${hours} h after it was set right`).to.equal(requests);
     }
   });
+
+  for (const [title, wrongs] of [
+    ['forward and right again', [24, 0]],
+    ['back and right again', [-24, 0]],
+    ['forward and back twice', [24, 0, 24, 0]],
+    ['forward, far back and right again', [1, -47, 0]],
+  ] as const)
+    it(`counts deliveries for a window, and not much longer, when it is set ${title}`, async () => {
+      const limits = [burst, { requests: 7, perSeconds: 6 * 3600 }];
+      const lab = await kit.start({ customers: 2, orders: 14, settings: { service: { limits } } });
+      const time = { hours: 0, wrong: 0 };
+      setClock(lab, time);
+      await lab.capture({ sweep: true });
+      await pass(lab);
+      for (const wrong of wrongs) {
+        Object.assign(time, { hours: time.hours + 0.1, wrong });
+        await kit.store.transaction('follow the clock', (tx) => followClock(tx, lab.context));
+      }
+      const counted = () => kit.store.read('count', (tx) => recallAnswers(tx, lab.context));
+      time.hours = 5.9;
+      expect(await counted()).to.have.length(7);
+      time.hours = 6.6;
+      expect(await counted()).to.deep.equal([]);
+    });
 
   for (const isUnderWay of [false, true])
     it(`does not free a limit of a day when it was slow${isUnderWay ? ', and is set while a request is under way' : ''}`, async () => {

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { pull } from '../../../src/inbound/invoices/pull.js';
 import { sync } from '../../../src/operator/sync.js';
-import type { ClockCorrection } from '../../../src/outbound/deliver/clock-trace.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { claimTarget } from '../../../src/outbound/deliver/lane-keeper.js';
 import { answeredSince } from '../../../src/outbound/deliver/past-requests.js';
@@ -165,20 +164,19 @@ onBothLabs('a limit with a long window', (kit) => {
         VALUES ('order', '2', 1, 'create', 0, '0', '0', 'delivered', ${at - 10}, 0, ${at - 10}, '2', 5, ${at - 20}, 1, 0, 1, ${at - 15}, ''),
                ('customer', '3', 1, 'create', 0, '0', '0', 'delivered', ${at - 10}, 0, ${at - 10}, '3', 5, ${at - 20}, 2, 1, 2, ${at - 15}, ''),
                ('order', '4', 1, 'create', 0, '0', '0', 'delivered', ${at - 90}, 0, ${at - 90}, '4', 5, ${at - 99}, 1, 0, 1, ${at - 95}, ''),
-               ('order', '5', 1, 'create', 0, '0', '0', 'delivered', ${at - 10}, 0, ${at - 10}, '5', 5, ${at - 20}, 1, 0, NULL, NULL, '')`,
+               ('order', '5', 1, 'create', 0, '0', '0', 'delivered', ${at - 10}, 0, ${at - 10}, '5', 5, ${at - 20}, 1, 0, NULL, NULL, ''),
+               ('order', 'berlin~6', 1, 'create', 0, '0', '0', 'delivered', ${at - 40}, 0, ${at - 40}, '6', 6, ${at - 50}, 1, 0, 1, ${at - 45}, 'berlin')`,
     );
-    const recall = (since: number, corrections: ClockCorrection[] = [], except = new Set([4])) =>
-      kit.store.read('look', (tx) => answeredSince(tx, since, 13_000, 10_000, at, corrections, except));
-    expect(await recall(at - 50)).to.deep.equal([at - 10, at - 10, at - 10]);
-    expect(await recall(at - 91)).to.deep.equal([at - 90, at - 10, at - 10, at - 10]);
-    expect(await recall(at - 50, [], new Set([4, 5]))).to.deep.equal([]);
-    const forward = [{ attemptId: 0, atMs: at - 5, forwardMs: 70 }];
-    expect(await recall(at - 50, forward), 'by the clock as it is now').to.deep.equal([
-      at - 20,
+    const recall = (since: number, epochs = [4]) =>
+      kit.store.read('look', (tx) => answeredSince(tx, since, 13_000, 10_000, at, [], new Set(epochs)));
+    expect(await recall(at - 50), 'of a source without a cursor as well').to.deep.equal([
+      at - 40,
       at - 10,
       at - 10,
       at - 10,
     ]);
+    expect(await recall(at - 91)).to.deep.equal([at - 90, at - 40, at - 10, at - 10, at - 10]);
+    expect(await recall(at - 30, [4, 5])).to.deep.equal([]);
   });
 });
 

@@ -80,7 +80,7 @@ describe('the dispatchers', () => {
   const turn = async (dispatcher: Dispatcher, due: Due, some = space) => {
     const named = await dispatcher.next(some, due.list);
     const claimed = due.claim(named);
-    dispatcher.claimed();
+    dispatcher.claimed(claimed.length);
     return { named, claimed };
   };
   const drain = async (dispatcher: Dispatcher, due: Due) => {
@@ -103,6 +103,11 @@ describe('the dispatchers', () => {
     expect([await named(), due.listed], 'it may have changed').to.deep.equal([16, 3]);
     expect([await named({ ...space, room: 40 }), due.listed], 'more than is left').to.deep.equal([20, 4]);
     expect([await named(), due.listed]).to.deep.equal([0, 5]);
+    due.add(...[1, 2, 3].map((id) => ({ id: 1_000 + id, isBacklog: false })));
+    const narrow = { ...space, room: 1 };
+    expect([await named(narrow), due.listed]).to.deep.equal([1, 6]);
+    local.claimed(0);
+    expect([await named(narrow), due.listed], 'others took what was named').to.deep.equal([1, 7]);
   });
 
   for (const [name, start] of [
@@ -151,7 +156,7 @@ describe('the dispatchers', () => {
         const dispatcher = await start();
         const lost = await dispatcher.next(space, due.list);
         expect(lost.map(({ id }) => id)).to.deep.equal([1, 2, 3]);
-        dispatcher.claimed();
+        dispatcher.claimed(0);
         await drain(dispatcher, due);
         expect(due.claimed).to.deep.equal([1, 2, 3]);
       });
