@@ -8,5 +8,5 @@ export interface RequestEnded {
   durationMs: number | null;
 }
 
-/** Where each of them is told of, for whoever measures. */
+/** Each request to the service is published here as it ends; the metrics of the desk subscribe. */
 export const requestEnded = channel('waybill:request-ended');

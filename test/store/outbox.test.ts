@@ -7,7 +7,8 @@ import { endOlderEpochs, unendedWrites } from '../../src/outbound/deliver/attemp
 import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/claim-messages.js';
 import { parkForgottenKeys, parkUnsendable, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
 import type { SettledMessage } from '../../src/outbound/deliver/deliver-result.js';
-import { dueMessages, nextDueAt, probeMessageId } from '../../src/outbound/deliver/due-messages.js';
+import { dueMessages, nextDueAt } from '../../src/outbound/deliver/due-messages.js';
+import { probeMessageId } from '../../src/outbound/deliver/lane-keeper.js';
 import { claimLookUps } from '../../src/outbound/deliver/look-up-messages.js';
 import { passedSinceForbidden } from '../../src/outbound/deliver/past-requests.js';
 import { settleMessages } from '../../src/outbound/deliver/settle-messages.js';

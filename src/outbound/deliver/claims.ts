@@ -24,7 +24,7 @@ import {
   type UnaskedRemoval,
   type Unsendable,
 } from './claim-messages.js';
-import { followClock } from './clock-trace.js';
+import { followClock, inParts } from './clock-trace.js';
 import type { DeliveryTally } from './deliver-result.js';
 import { lookUpEntities } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';
@@ -56,11 +56,7 @@ async function fixFutureTimestamps(
     [sent, 'UPDATE outbox_message SET first_sent_at=?', sentUnknownWhen],
     [waiting, 'UPDATE outbox_message SET next_attempt_at=?', nowMs],
   ] as const)
-    for (let from = 0; from < rows.length; from += 500) {
-      const ids = rows.slice(from, from + 500).map(({ id }) => id);
-      const unsettled = `id IN ${placeholders(ids.length)} AND state IN ('pending','in_doubt')`;
-      await tx.run(`${change} WHERE ${unsettled}`, [value, ...ids]);
-    }
+    await inParts(tx, rows, `${change} WHERE state IN ('pending','in_doubt') AND`, [value]);
   return new Set([...sent, ...waiting].map(({ id }) => id)).size;
 }
 

@@ -153,18 +153,20 @@ async function moveFirstSends(tx: Tx, byMs: number | null, closedSinceMs: number
       ORDER BY id`,
     [closedSinceMs, sentUnknownWhen],
   );
-  await inParts(
-    rows,
-    'UPDATE outbox_message SET first_sent_at=COALESCE(first_sent_at+?, ?)',
-    [byMs, sentUnknownWhen],
-    tx,
-  );
+  const moved = 'UPDATE outbox_message SET first_sent_at=COALESCE(first_sent_at+?, ?) WHERE';
+  await inParts(tx, rows, moved, [byMs, sentUnknownWhen]);
 }
 
-async function inParts(rows: readonly { id: number }[], update: string, values: SqlValue[], tx: Tx): Promise<void> {
+/** Updates rows by their ids, so many at a time. @param update up to the condition on the id */
+export async function inParts(
+  tx: Tx,
+  rows: readonly { id: number }[],
+  update: string,
+  values: readonly SqlValue[],
+): Promise<void> {
   for (let from = 0; from < rows.length; from += 500) {
     const ids = rows.slice(from, from + 500).map(({ id }) => id);
-    await tx.run(`${update} WHERE id IN ${placeholders(ids.length)}`, [...values, ...ids]);
+    await tx.run(`${update} id IN ${placeholders(ids.length)}`, [...values, ...ids]);
   }
 }
 
@@ -205,10 +207,10 @@ async function moveDeliveries(tx: Tx, nowMs: number, forwardMs: number, windowMs
     `SELECT m.id, m.next_attempt_at AS at ${delivered} ORDER BY m.id`,
     parameters,
   );
-  if (forwardMs === 0) await inParts(rows, 'UPDATE outbox_message SET next_attempt_at=?', [nowMs], tx);
+  if (forwardMs === 0) await inParts(tx, rows, 'UPDATE outbox_message SET next_attempt_at=? WHERE', [nowMs]);
   else {
     // What lies ahead of what the clock showed is older, of a time when it was right.
     const counted = rows.filter(({ at }) => at <= shownMs);
-    await inParts(counted, 'UPDATE outbox_message SET next_attempt_at=next_attempt_at+?', [forwardMs], tx);
+    await inParts(tx, counted, 'UPDATE outbox_message SET next_attempt_at=next_attempt_at+? WHERE', [forwardMs]);
   }
 }

@@ -5,11 +5,17 @@ import { nextTurn } from '../../v8.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { Claims } from './claims.js';
 import { type DeliverOptions, type DeliverResult, DeliveryTally } from './deliver-result.js';
-import { type Dispatcher, type ListDue, StoreDispatcher } from './dispatcher.js';
-import { countInDoubt, listDue, nextDueAt, probeMessageId } from './due-messages.js';
+import type { Dispatcher, ListDue } from './dispatcher.js';
+import { listDue, nextDueAt, StoreDispatcher } from './due-messages.js';
 import { Exchange, type Manner } from './exchange.js';
-import { probeOrder } from './lane-effects.js';
-import { claimTarget, mostUnsettled, pauseWhenUsedUp } from './lane-keeper.js';
+import {
+  claimTarget,
+  countInDoubt,
+  mostUnsettled,
+  pauseWhenUsedUp,
+  probeMessageId,
+  probeOrder,
+} from './lane-keeper.js';
 import { LookUps, nextLookUpAt } from './look-up.js';
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -233,10 +239,9 @@ class Delivery {
       if (nth % 32 === 0) await nextTurn();
       this.#exchange.begin(this.#settler, message, this.#send, patient.has(message.id) ? patiently : usually);
     }
-    const isBehind = claims.length > 0 && claimed.length === 0;
-    this.#inVain = isBehind ? this.#inVain + 1 : 0;
+    this.#inVain = claims.length > 0 && claimed.length === 0 ? this.#inVain + 1 : 0;
     const begun = claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
-    return begun === 0 && isBehind && this.#inVain <= mostInVain ? 1 : begun;
+    return begun === 0 && this.#inVain > 0 && this.#inVain <= mostInVain ? 1 : begun;
   }
 
   readonly #listDue: ListDue = (most, mostOfBacklog, isForAll = false) => {

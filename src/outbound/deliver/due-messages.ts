@@ -1,9 +1,9 @@
 import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
+import type { MachineClock } from '../../store/clock.js';
 import { type Condition, joinConditions, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
-import { removalAfterThisPass } from '../outbox/message.js';
-import type { DueMessage, ListDue } from './dispatcher.js';
+import type { Dispatcher, DueClaim, DueMessage, ListDue, Space } from './dispatcher.js';
 import { defaultAlone, type SourceTurn, takeTurns } from './source-turns.js';
 
 /** Which messages a deliverer looks at. */
@@ -133,42 +133,15 @@ function inTurn(inDoubt: readonly DueMessage[], pending: readonly DueMessage[]):
   return both.flat();
 }
 
-/**
- * One message of this state, also where its next try is not due yet: the one that has waited longest, or the last of those that
- * were never tried, as long as there are such.
- * @returns null when there is none
- */
-export async function probeMessageId(
-  tx: Tx,
-  state: SendableState,
-  which: 'first' | 'last untried',
-  scope: ClaimScope,
-  sentSince: number,
-): Promise<number | null> {
-  // Leave out what waits for the end of its pass: a brake may hold it yet.
-  const ever = removalAfterThisPass - 1;
-  const one = (scope.sources ?? defaultAlone).map(({ name }) => ({ name, limit: 1 }));
-  const found = [
-    ...(await readyMessages(tx, state, 'customer', ever, one, scope, sentSince, which)),
-    ...(await readyMessages(tx, state, 'order', ever, one, scope, sentSince, which)),
-  ].sort((a, b) => a.dueAt - b.dueAt);
-  if (which === 'first') return found[0]?.id ?? null;
-  return found.at(-1)?.id ?? probeMessageId(tx, state, 'first', scope, sentSince);
-}
-
-export async function countInDoubt(tx: Tx): Promise<number> {
-  const [row] = await tx.rows<{ n: number }>("SELECT COUNT(*) AS n FROM outbox_message WHERE state='in_doubt'");
-  return row?.n ?? 0;
-}
-
-type SendableState = 'pending' | 'in_doubt';
+export type SendableState = 'pending' | 'in_doubt';
 
 interface ReadyMessage extends DueMessage {
   dueAt: number;
   source: string;
 }
 
-async function readyMessages(
+/** What is ready of this state and entity, of each source as many as its limit. */
+export async function readyMessages(
   tx: Tx,
   state: SendableState,
   entity: Entity,
@@ -242,4 +215,79 @@ export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number
     );
     return row?.due ?? null;
   });
+}
+
+/** So many times what it names is listed at once: to look takes longest where many rows before it have just been claimed. */
+const listedAhead = 3;
+/** For so long a list counts; what comes meanwhile waits. */
+const listedForMs = 150;
+
+/** The dispatcher `local`: asks the store. */
+export class StoreDispatcher implements Dispatcher {
+  #newsSinceTurn = 0;
+  #listed: Awaited<ReturnType<ListDue>> = { news: [], backlog: [] };
+  #listedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly clock: Pick<MachineClock, 'monotonicMs'>) {}
+
+  async next({ room, backlogRoom }: Space, listDue: ListDue): Promise<DueClaim[]> {
+    const left = this.#listed;
+    const isEnough = left.news.length + Math.min(left.backlog.length, backlogRoom) >= room;
+    if (!isEnough || this.clock.monotonicMs() - this.#listedAtMs > listedForMs) {
+      const most = Math.min(room, Math.max(backlogRoom, Math.ceil(room / backlogTurn)));
+      this.#listed = await listDue(room * listedAhead, most * listedAhead);
+      this.#listedAtMs = this.clock.monotonicMs();
+    }
+    const { news, backlog } = this.#listed;
+    const { claims, newsSinceTurn } = orderClaims(news, backlog, room, backlogRoom, this.#newsSinceTurn);
+    this.#newsSinceTurn = newsSinceTurn;
+    const named = new Set(claims.map(({ id }) => id));
+    const isLeft = ({ id }: DueMessage) => !named.has(id);
+    this.#listed = { news: news.filter(isLeft), backlog: backlog.filter(isLeft) };
+    return claims;
+  }
+
+  claimed(count: number): void {
+    // Others have claimed what was listed, or it is not due any more.
+    if (count === 0) this.#listed = { news: [], backlog: [] };
+  }
+
+  slowDown(): void {}
+
+  async close(): Promise<void> {}
+}
+
+/** Of so many messages one is of the backlog, as long as there is one. */
+export const backlogTurn = 10;
+
+/**
+ * What goes next: news first, and in every tenth place one of the backlog, which goes then as if it were news, so that it still
+ * moves however much is new. What is left of the room is filled with the backlog, which lets pass all that comes meanwhile. Pure.
+ * @param news what is due, in its order
+ * @param backlog the same of the backlog
+ * @param newsSinceTurn as the last call returned it: messages of news since the backlog had its turn
+ * @returns claims in the order of sending
+ */
+export function orderClaims(
+  news: readonly DueMessage[],
+  backlog: readonly DueMessage[],
+  room: number,
+  backlogRoom: number,
+  newsSinceTurn: number,
+): { claims: DueClaim[]; newsSinceTurn: number } {
+  const claims: DueClaim[] = [];
+  let since = newsSinceTurn;
+  let taken = 0;
+  for (const message of news) {
+    if (since >= backlogTurn - 1 && taken < backlog.length && claims.length < room) {
+      claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: true });
+      since = 0;
+    }
+    if (claims.length >= room) break;
+    claims.push({ ...message, isUrgent: true });
+    since = Math.min(since + 1, backlogTurn - 1);
+  }
+  while (taken < backlog.length && taken < backlogRoom && claims.length < room)
+    claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: false });
+  return { claims, newsSinceTurn: since };
 }

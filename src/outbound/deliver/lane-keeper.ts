@@ -9,9 +9,12 @@ import type { ServiceClient } from '../../service/service-client.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
+import { removalAfterThisPass } from '../outbox/message.js';
 import { readClockCorrections } from './clock-trace.js';
+import { type ClaimScope, readyMessages, type SendableState } from './due-messages.js';
 import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffects } from './lane-effects.js';
 import { answeredSince } from './past-requests.js';
+import { defaultAlone } from './source-turns.js';
 
 /** Where a person replaces the credential. */
 export function credentialSetting(credential: CredentialSettings): string {
@@ -220,4 +223,51 @@ export async function tryNewCredential(
   });
   log.info('The credential may be another one; trying it');
   return true;
+}
+
+type ProbeKind = 'pending' | 'in_doubt' | 'look_up';
+
+/** So many in doubt are a price that an outage may have; each may have to be looked at by a person if it lasts for days. */
+const freelyInDoubt = 50;
+const newOneEvery = 11;
+const lookUpEvery = 6;
+
+/**
+ * What goes to see whether the service is back, the first that there is. Pure. What was not tried yet goes first: the service
+ * may fail at the records that are in doubt, and at no other. But where it is down for all, each new one is one more in doubt.
+ * @param probe counts the probes, from 0
+ * @param inDoubt how many messages are in doubt
+ */
+export function probeOrder(probe: number, inDoubt: number): ProbeKind[] {
+  if (probe % lookUpEvery === lookUpEvery - 1) return ['look_up', 'pending', 'in_doubt'];
+  const newFirst = inDoubt < freelyInDoubt || probe % newOneEvery === 0;
+  return newFirst ? ['pending', 'in_doubt', 'look_up'] : ['in_doubt', 'pending', 'look_up'];
+}
+
+/**
+ * One message of this state, also where its next try is not due yet: the one that has waited longest, or the last of those that
+ * were never tried, as long as there are such.
+ * @returns null when there is none
+ */
+export async function probeMessageId(
+  tx: Tx,
+  state: SendableState,
+  which: 'first' | 'last untried',
+  scope: ClaimScope,
+  sentSince: number,
+): Promise<number | null> {
+  // Leave out what waits for the end of its pass: a brake may hold it yet.
+  const ever = removalAfterThisPass - 1;
+  const one = (scope.sources ?? defaultAlone).map(({ name }) => ({ name, limit: 1 }));
+  const found = [
+    ...(await readyMessages(tx, state, 'customer', ever, one, scope, sentSince, which)),
+    ...(await readyMessages(tx, state, 'order', ever, one, scope, sentSince, which)),
+  ].sort((a, b) => a.dueAt - b.dueAt);
+  if (which === 'first') return found[0]?.id ?? null;
+  return found.at(-1)?.id ?? probeMessageId(tx, state, 'first', scope, sentSince);
+}
+
+export async function countInDoubt(tx: Tx): Promise<number> {
+  const [row] = await tx.rows<{ n: number }>("SELECT COUNT(*) AS n FROM outbox_message WHERE state='in_doubt'");
+  return row?.n ?? 0;
 }

@@ -74,7 +74,7 @@ export async function passedSinceForbidden(tx: Tx, entity: Entity, operation: Op
       WHERE a.verdict='misconfigured' AND a.status=403 AND a.purpose=? AND m.entity=? ORDER BY a.id DESC LIMIT 1`,
     [operation, entity],
   );
-  const line = "SELECT MAX(id) FROM audit_log WHERE source_key=? AND message_id=? AND event='attempt'";
+  const line = "SELECT MAX(id) FROM audit_log WHERE source_key=? AND message_id=? AND outcome='misconfigured'";
   const forbidden = last && (await tx.value<number | null>(line, [last.sourceKey, last.messageId]));
   const passed = `SELECT l.id FROM audit_log l JOIN outbox_message m ON m.id=l.message_id
     WHERE l.event='delivered' AND l.id>? AND m.entity=? AND m.operation=? AND m.started_at IS NOT NULL LIMIT 1`;

@@ -3,7 +3,8 @@ import { endAlert, raiseAlert } from '../../store/alerts.js';
 import { nodeNameHere, redisAlertOf } from '../../store/nodes.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo } from '../../store/store-info.js';
-import { type Dispatcher, type DueClaim, type ListDue, type Space, StoreDispatcher } from '../deliver/dispatcher.js';
+import type { Dispatcher, DueClaim, ListDue, Space } from '../deliver/dispatcher.js';
+import { StoreDispatcher } from '../deliver/due-messages.js';
 import { inOneLine, within } from './redis-client.js';
 import { jobId, RedisQueue } from './redis-queue.js';
 

@@ -3,7 +3,7 @@ import type { Job, Queue, Worker } from 'bullmq';
 import type { Settings } from '../../config/settings.js';
 import type { MachineClock } from '../../store/clock.js';
 import type { DueClaim, DueMessage, ListDue, Space } from '../deliver/dispatcher.js';
-import { orderClaims } from '../deliver/dispatcher.js';
+import { orderClaims } from '../deliver/due-messages.js';
 import { connectToRedis, keyPrefix, type RedisClient, type ServerFacts } from './redis-client.js';
 
 /** Of a node that died, others take over what it had fetched and not claimed after so long. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { backlogTurn, orderClaims } from '../../../src/outbound/deliver/dispatcher.js';
+import { backlogTurn, orderClaims } from '../../../src/outbound/deliver/due-messages.js';
 
 const ids = (from: number, count: number) => Array.from({ length: count }, (_, i) => ({ id: from + i, attempts: 0 }));
 

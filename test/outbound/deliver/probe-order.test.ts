@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { probeOrder } from '../../../src/outbound/deliver/lane-effects.js';
+import { probeOrder } from '../../../src/outbound/deliver/lane-keeper.js';
 
 describe('what goes to see whether the service is back', () => {
   const firsts = (inDoubt: number) => Array.from({ length: 66 }, (_, probe) => probeOrder(probe, inDoubt)[0]);

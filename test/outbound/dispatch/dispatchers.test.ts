@@ -1,12 +1,7 @@
 import { expect } from 'chai';
 import { hostAndPort } from '../../../src/model/database-place.js';
-import {
-  type Dispatcher,
-  type DueClaim,
-  type DueMessage,
-  type ListDue,
-  StoreDispatcher,
-} from '../../../src/outbound/deliver/dispatcher.js';
+import type { Dispatcher, DueClaim, DueMessage, ListDue } from '../../../src/outbound/deliver/dispatcher.js';
+import { StoreDispatcher } from '../../../src/outbound/deliver/due-messages.js';
 import { ClusterDispatcher } from '../../../src/outbound/dispatch/cluster-dispatcher.js';
 import { factsOf } from '../../../src/outbound/dispatch/redis-client.js';
 import { coarseLimit } from '../../../src/outbound/dispatch/redis-queue.js';
