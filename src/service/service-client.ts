@@ -227,7 +227,7 @@ export class ServiceClient {
   ): Promise<Sent<Answer>> {
     const trace = this.#service.traceparent ? newTrace(this.#random) : null;
     const { method, path, query, body } = request;
-    const headers = trace ? { ...request.headers, traceparent: trace.traceparent } : request.headers;
+    const headers = trace ? { traceparent: trace.traceparent, ...request.headers } : request.headers;
     const timed = await this.#authorised.exchange({ method, path, query, headers, body, gate, priority, isProbe });
     const { exchange, startedAtMs, durationMs, requests } = timed;
     const head = exchange.kind === 'answer' || exchange.kind === 'cut_off' ? exchange : null;

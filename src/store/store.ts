@@ -2,7 +2,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import type { WriteBackKind } from '../model/write-back.js';
-import type { DriverError, SqlValue, StoreDialect, StoreSession } from './dialects/dialect.js';
+import {
+  blankRecord,
+  type DriverError,
+  type SqlValue,
+  type StoreDialect,
+  type StoreSession,
+} from './dialects/dialect.js';
 import { dialectOfSource } from './dialects/dialects.js';
 import { StoreError } from './store-error.js';
 
@@ -199,7 +205,7 @@ function runnerSession(dataSource: DataSource): StoreSession {
   return {
     async query(sql, parameters, nameOf) {
       const result = await runner.query(bind(sql), parameters.map(parameter), true);
-      return nameOf ? { ...result, records: result.records.map((row) => renamed(row, nameOf)) } : result;
+      return nameOf ? { ...result, records: renamed(result.records, nameOf) } : result;
     },
     release: () => runner.release(),
   };
@@ -255,10 +261,14 @@ function camelName(column: string): string {
   return name;
 }
 
-function renamed(row: Record<string, SqlValue>, nameOf: (column: string) => string): Record<string, SqlValue> {
-  const named: Record<string, SqlValue> = {};
-  for (const column in row) named[nameOf(column)] = row[column] as SqlValue;
-  return named;
+/** Rows of one result, which have the same columns. */
+function renamed(rows: Record<string, SqlValue>[], nameOf: (column: string) => string): Record<string, SqlValue>[] {
+  const blank = blankRecord(Object.keys(rows[0] ?? {}).map(nameOf));
+  return rows.map((row) => {
+    const named: Record<string, SqlValue> = { ...blank };
+    for (const column in row) named[nameOf(column)] = row[column] as SqlValue;
+    return named;
+  });
 }
 
 /**

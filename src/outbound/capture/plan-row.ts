@@ -289,9 +289,9 @@ export async function writePlans({ actor }: JobContext, tx: Tx, plans: readonly 
       row.entity === 'order' && row.skippedLines ? { skippedLines: row.skippedLines } : {};
     const shownNumber = boundedText('outbox_message.number', number);
     const detail = { number: shownNumber, revision, changedAt, idempotencyKey, bodyHash, supersedes, ...skipped };
-    const captured: AuditEntry = { ...base, event: 'captured', outcome: operation, detail };
+    const captured: AuditEntry = { event: 'captured', outcome: operation, detail, ...base };
     if (!parked) return [captured];
-    return [captured, { ...base, event: 'parked', outcome: parked.parkClass, detail: { reason: parked.reason } }];
+    return [captured, { event: 'parked', outcome: parked.parkClass, detail: { reason: parked.reason }, ...base }];
   });
   await appendAudit(tx, entries, nowMs);
 }

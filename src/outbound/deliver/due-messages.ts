@@ -280,14 +280,14 @@ export function orderClaims(
   let taken = 0;
   for (const message of news) {
     if (since >= backlogTurn - 1 && taken < backlog.length && claims.length < room) {
-      claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: true });
+      claims.push({ isUrgent: true, ...(backlog[taken++] as DueMessage) });
       since = 0;
     }
     if (claims.length >= room) break;
-    claims.push({ ...message, isUrgent: true });
+    claims.push({ isUrgent: true, ...message });
     since = Math.min(since + 1, backlogTurn - 1);
   }
   while (taken < backlog.length && taken < backlogRoom && claims.length < room)
-    claims.push({ ...(backlog[taken++] as DueMessage), isUrgent: false });
+    claims.push({ isUrgent: false, ...(backlog[taken++] as DueMessage) });
   return { claims, newsSinceTurn: since };
 }

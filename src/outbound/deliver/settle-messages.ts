@@ -62,7 +62,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
         backoff: { baseMs: backoffBaseSeconds * 1000, maxMs: one.isProbe ? Math.min(maxMs, afterOutageMs) : maxMs },
         sentAtMs: one.sent.startedAtMs === null ? at : one.sent.startedAtMs + setBackMs,
       });
-      return { ...(setMs === 0 ? one : byTheClockNow(one, setMs)), transition };
+      return { transition, ...(setMs === 0 ? one : byTheClockNow(one, setMs)) };
     });
     const settled = await settleMessages(tx, judged, this.epoch, actor, at);
     const settledById = new Map(settled.map((one) => [one.about.id, one]));

@@ -65,7 +65,7 @@ export async function importBindings(tx: Tx, bindings: readonly BindingRow[], ho
   await insertRows(
     tx,
     'binding',
-    rows.filter((row) => !isBound(row)).map((row) => ({ ...row, folded_key: foldKey(row.source_key) })),
+    rows.filter((row) => !isBound(row)).map((row) => ({ folded_key: foldKey(row.source_key), ...row })),
   );
 }
 

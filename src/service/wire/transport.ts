@@ -89,6 +89,8 @@ class Journey {
   }
 }
 
+type BareConfig = AxiosRequestConfig & { waybill: Journey | null };
+
 declare module 'axios' {
   interface InternalAxiosRequestConfig {
     waybill?: Journey;
@@ -120,8 +122,10 @@ export class Transport {
     this.#monotonicMs = options.monotonicMs;
     const adapter = pacedAdapter(options, () => this.#isClosed);
     this.#baseUrl = service.baseUrl;
-    this.#client = bareAxios({ adapter });
-    this.#elsewhere = bareAxios({ adapter });
+    // axios sets its defaults and the request's fields one on the other: a field that both have costs a microsecond less.
+    const defaults: BareConfig = { adapter, waybill: null };
+    this.#client = bareAxios(defaults);
+    this.#elsewhere = bareAxios(defaults);
     const { requestInterceptorId } = axiosRetry(this.#client, {
       retries: options.quickResends,
       // Each try has its own deadline inside the adapter.
@@ -149,7 +153,7 @@ export class Transport {
   }
 
   async #exchange(client: AxiosInstance, journey: Journey): Promise<ProvenExchange> {
-    const config: AxiosRequestConfig & { waybill: Journey } = { waybill: journey };
+    const config: BareConfig = { waybill: journey };
     if (journey.request.isProbe) config['axios-retry'] = { retries: 0 };
     let exchange: WireExchange;
     try {
@@ -211,7 +215,7 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
         const proof = journey.credential.proof();
         // It ran out, or was refused, while this one waited for its turn.
         if (proof === null) return 'no proof';
-        headers = { ...commonHeaders, ...journey.request.headers, ...proof.headers };
+        headers = Object.assign({}, commonHeaders, journey.request.headers, proof.headers);
         journey.proof = proof.version;
       }
       // undici takes them as they are; any other adapter may ask for one by its name.

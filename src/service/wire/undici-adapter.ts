@@ -40,16 +40,18 @@ function refuseIfShut({ waybill }: InternalAxiosRequestConfig): void {
 }
 
 /** One request on a connection, and what comes back. */
-class Answer implements Dispatcher.DispatchHandler {
+class Answer implements Dispatcher.DispatchHandler, Expiring {
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #head: AxiosResponse<string> | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #isOver = false;
+  place = 0;
+  endsAtMs = 0;
 
   constructor(
     private readonly config: InternalAxiosRequestConfig,
-    private readonly place: Place,
+    private readonly connection: Place,
     private readonly deadlines: Deadlines,
     private readonly maxBytes: number,
     private readonly resolve: (response: AxiosResponse<string>) => void,
@@ -123,7 +125,7 @@ class Answer implements Dispatcher.DispatchHandler {
     if (this.#isOver) return false;
     this.#isOver = true;
     this.deadlines.clear(this);
-    this.place.leave(isWhole);
+    this.connection.leave(isWhole);
     return true;
   }
 
@@ -204,25 +206,37 @@ export class Pool {
 }
 
 interface Expiring {
+  /** Its place among those that are under way. */
+  place: number;
+  endsAtMs: number;
   /** Called when the deadline has passed, unless it is cleared before. */
   expire(): void;
 }
 
-/** Deadlines of many requests, all as long as each other, on one timer: most are over long before it. */
+/**
+ * Deadlines of many requests, all as long as each other, on one timer: most are over long before it. In a plain list, because V8 makes
+ * the table of a map anew once so many entries have come and gone, and an old table keeps what was in it alive until all of memory is
+ * collected: a third of all requests, with their answers.
+ */
 class Deadlines {
-  /** By when each ends, the earliest first. */
-  readonly #ends = new Map<Expiring, number>();
+  readonly #underWay: Expiring[] = [];
   #timer: NodeJS.Timeout | null = null;
 
   constructor(private readonly ms: number) {}
 
   set(one: Expiring): void {
-    this.#ends.set(one, performance.now() + this.ms);
+    one.endsAtMs = performance.now() + this.ms;
+    one.place = this.#underWay.push(one) - 1;
     if (this.#timer === null) this.#arm(this.ms);
   }
 
   clear(one: Expiring): void {
-    this.#ends.delete(one);
+    const { place } = one;
+    if (this.#underWay[place] !== one) return;
+    const last = this.#underWay.pop() as Expiring;
+    if (last === one) return;
+    this.#underWay[place] = last;
+    last.place = place;
   }
 
   #arm(ms: number): void {
@@ -231,16 +245,15 @@ class Deadlines {
   }
 
   #look(): void {
+    // A timer counts from the beginning of its turn of the event loop, so that it may be early.
     this.#timer = null;
     const now = performance.now();
-    for (const [one, endsAt] of this.#ends) {
-      // A timer counts from the beginning of its turn of the event loop, so that it may be early.
-      if (endsAt > now) {
-        this.#arm(endsAt - now);
-        return;
-      }
-      this.#ends.delete(one);
+    for (const one of this.#underWay.filter(({ endsAtMs }) => endsAtMs <= now)) {
+      this.clear(one);
       one.expire();
     }
+    // What has expired may have made room for a request that armed it.
+    const ends = this.#underWay.map(({ endsAtMs }) => endsAtMs);
+    if (this.#timer === null && ends.length > 0) this.#arm(Math.min(...ends) - now);
   }
 }

@@ -3,7 +3,14 @@ import { dirname } from 'node:path';
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { type SqliteFile, sqliteDriver } from '../../sqlite.js';
-import type { DriverError, SqlValue, StoreDialect, StoreSession } from './dialect.js';
+import {
+  type BlankRecord,
+  blankRecord,
+  type DriverError,
+  type SqlValue,
+  type StoreDialect,
+  type StoreSession,
+} from './dialect.js';
 
 /** What SQLite and PostgreSQL say alike. */
 export const standardSql = {
@@ -107,10 +114,15 @@ class StatementFailed extends Error {
 
 interface Prepared {
   statement: ReturnType<typeof prepareIn>;
-  /** The names of its columns as the SQL gives them; null: it yields no rows. */
-  columns: readonly string[] | null;
-  /** As its caller names them. */
-  named: readonly string[] | null;
+  /** Its rows, their columns called as the SQL calls them; null: it yields none. */
+  rows: RowShape | null;
+  /** As its caller calls them. */
+  named: RowShape | null;
+}
+
+interface RowShape {
+  names: readonly string[];
+  blank: BlankRecord;
 }
 const prepareIn = (file: SqliteFile, sql: string) => file.prepare<unknown[]>(sql);
 
@@ -128,7 +140,7 @@ function preparedSession(dataSource: DataSource): StoreSession {
     const statement = prepareIn(databaseConnection, sql.replaceAll('LIMIT ?', 'LIMIT ?+0'));
     // Rows as lists: the driver makes an object by looking up the name of each column for each row.
     const columns = statement.reader ? statement.raw().columns() : null;
-    const made = { statement, columns: columns?.map(({ name }) => name) ?? null, named: null };
+    const made = { statement, rows: columns && shapeOf(columns.map(({ name }) => name)), named: null };
     prepared.set(sql, made);
     if (prepared.size > mostPrepared) prepared.delete(prepared.keys().next().value as string);
     return made;
@@ -137,13 +149,13 @@ function preparedSession(dataSource: DataSource): StoreSession {
     query(sql, parameters, nameOf) {
       try {
         const one = prepare(sql);
-        if (one.columns === null) {
+        if (one.rows === null) {
           const { changes, lastInsertRowid } = one.statement.run(parameters);
           return { records: [], affected: changes, raw: lastInsertRowid };
         }
-        if (nameOf) one.named ??= one.columns.map(nameOf);
-        const names = (nameOf && one.named) || one.columns;
-        const records = (one.statement.all(parameters) as SqlValue[][]).map((row) => recordOf(names, row));
+        if (nameOf) one.named ??= shapeOf(one.rows.names.map(nameOf));
+        const shape = (nameOf && one.named) || one.rows;
+        const records = (one.statement.all(parameters) as SqlValue[][]).map((row) => recordOf(shape, row));
         return { records, raw: records };
       } catch (error) {
         throw new StatementFailed(error as DriverError);
@@ -153,8 +165,12 @@ function preparedSession(dataSource: DataSource): StoreSession {
   };
 }
 
-function recordOf(names: readonly string[], row: readonly SqlValue[]): Record<string, SqlValue> {
-  const record: Record<string, SqlValue> = {};
+function shapeOf(names: readonly string[]): RowShape {
+  return { names, blank: blankRecord(names) };
+}
+
+function recordOf({ names, blank }: RowShape, row: readonly SqlValue[]): Record<string, SqlValue> {
+  const record: Record<string, SqlValue> = { ...blank };
   for (let at = 0; at < names.length; at++) record[names[at] as string] = row[at] as SqlValue;
   return record;
 }
