@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { chunk, gzipHead, head, json, malformedBytes, whole } from './contract/malformed-bytes.js';
@@ -49,6 +50,36 @@ describe('answers that no well-made server gives', () => {
     const sent = await timed(() => clients.at(url, { deadlineSeconds: 0.25 }).send(sending()));
     expect(sent.verdict.kind).to.equal('in_doubt');
     expect(sent.tookMs).to.be.within(240, 10_000);
+  });
+
+  it('gives each request a deadline of its own, whichever end before it, also on a connection that one of them used', async () => {
+    const asking: Socket[] = [];
+    let heard: () => unknown = () => undefined;
+    const { url } = await serve((socket) => {
+      asking.push(socket);
+      heard();
+    });
+    const askedBy = (count: number) =>
+      new Promise<void>((resolve) => {
+        heard = () => asking.length >= count && resolve();
+        heard();
+      });
+    const client = clients.at(url, { deadlineSeconds: 2 });
+    const sent = [];
+    for (const nth of [1, 2, 3]) {
+      sent.push(client.send(sending()));
+      await askedBy(nth);
+    }
+    const [first, hanging, last] = sent;
+    asking[0]?.write(whole);
+    expect((await first)?.verdict.kind).to.equal('delivered');
+    asking[2]?.write(whole);
+    expect((await last)?.verdict.kind).to.equal('delivered');
+    await setTimeout(500);
+    const behind = await timed(() => client.send(sending()));
+    expect((await hanging)?.verdict.kind).to.equal('in_doubt');
+    expect(behind.verdict).to.deep.equal({ kind: 'in_doubt', reason: 'no complete answer within the deadline' });
+    expect(behind.tookMs).to.be.at.least(1_990);
   });
 
   const packers = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync };

@@ -248,10 +248,9 @@ class Deadlines {
     // A timer counts from the beginning of its turn of the event loop, so that it may be early.
     this.#timer = null;
     const now = performance.now();
-    for (const one of this.#underWay.filter(({ endsAtMs }) => endsAtMs <= now)) {
-      this.clear(one);
-      one.expire();
-    }
+    const all = this.#underWay.splice(0);
+    for (const one of all) if (one.endsAtMs > now) one.place = this.#underWay.push(one) - 1;
+    for (const one of all) if (one.endsAtMs <= now) one.expire();
     // What has expired may have made room for a request that armed it.
     const ends = this.#underWay.map(({ endsAtMs }) => endsAtMs);
     if (this.#timer === null && ends.length > 0) this.#arm(Math.min(...ends) - now);
