@@ -217,7 +217,7 @@ export async function claimMessages(
     const keyField = frozenField === null ? newKeyField : frozenField || null;
     const bytes = wireBody(body, idempotencyKey, keyField);
     const bodyHash = sha256(bytes);
-    // Field by field: to copy three dozen of them with `...` takes 25 µs.
+    // Field by field: a copy of the row would keep twice as much until it is settled.
     claimed.push({
       id: row.id,
       entity: row.entity,
