@@ -26,6 +26,11 @@ describe('a profile that does not fit the records', () => {
     load(withService({ idempotency: { in: 'header', field: 'customer_code' } }));
   });
 
+  it('is refused when the key would go in a header that the client writes', () => {
+    for (const header of ['Content-Length', 'Traceparent'])
+      expect(paths({ idempotency: { header } })).to.deep.equal(['service.idempotency.header']);
+  });
+
   it('is refused when a key in the body is to be quoted', () => {
     expect(paths({ idempotency: { in: 'body', quoted: true } })).to.deep.equal(['service.idempotency.quoted']);
   });

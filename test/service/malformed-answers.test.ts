@@ -64,22 +64,20 @@ describe('answers that no well-made server gives', () => {
         heard = () => asking.length >= count && resolve();
         heard();
       });
-    const client = clients.at(url, { deadlineSeconds: 2 });
+    const client = clients.at(url, { deadlineSeconds: 3 });
     const sent = [];
     for (const nth of [1, 2, 3]) {
-      sent.push(client.send(sending()));
+      sent.push(timed(() => client.send(sending())));
       await askedBy(nth);
     }
-    const [first, hanging, last] = sent;
     asking[0]?.write(whole);
-    expect((await first)?.verdict.kind).to.equal('delivered');
-    asking[2]?.write(whole);
-    expect((await last)?.verdict.kind).to.equal('delivered');
+    expect((await sent[0])?.verdict.kind).to.equal('delivered');
     await setTimeout(500);
-    const behind = await timed(() => client.send(sending()));
-    expect((await hanging)?.verdict.kind).to.equal('in_doubt');
-    expect(behind.verdict).to.deep.equal({ kind: 'in_doubt', reason: 'no complete answer within the deadline' });
-    expect(behind.tookMs).to.be.at.least(1_990);
+    const hanging = [...sent.slice(1), timed(() => client.send(sending()))];
+    for (const { verdict, tookMs } of await Promise.all(hanging)) {
+      expect(verdict).to.deep.equal({ kind: 'in_doubt', reason: 'no complete answer within the deadline' });
+      expect(tookMs).to.be.within(2_990, 5_000);
+    }
   });
 
   const packers = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync };

@@ -104,6 +104,7 @@ const reservedHeaders = new Set([
   'content-length',
   'content-type',
   'host',
+  'traceparent',
   'transfer-encoding',
 ]);
 

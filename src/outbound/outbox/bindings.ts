@@ -54,19 +54,17 @@ export async function bindRecords(
 
 /** Takes over exported bindings in place of what the store has of them. @throws as `bindRecords` does */
 export async function importBindings(tx: Tx, bindings: readonly BindingRow[], holders: BindingHolders): Promise<void> {
-  // No upsert: on MySQL it would write over the row of another record that holds the id.
-  const rows = [...new Map(bindings.map((row) => [`${row.entity} ${row.source_key}`, row])).values()];
+  // No upsert: on MySQL it would write over the row of another record that holds the id. An export may have folded keys another way.
+  const folded = bindings.map((row) => ({ ...row, folded_key: foldKey(row.source_key) }));
+  const rows = [...new Map(folded.map((row) => [`${row.entity} ${row.source_key}`, row])).values()];
   for (const { entity, source_key: sourceKey, service_id: serviceId } of rows) {
     const other = holders.otherThan({ entity, sourceKey, serviceId });
     if (other !== null) throw new Error(`The ${entity} ${sourceKey} must not take the id of ${other}: ${serviceId}`);
   }
   const isBound = (row: BindingRow) => holders.isBound(row.entity, row.source_key);
   await updateRows(tx, 'binding', key, rows.filter(isBound));
-  await insertRows(
-    tx,
-    'binding',
-    rows.filter((row) => !isBound(row)).map((row) => ({ folded_key: foldKey(row.source_key), ...row })),
-  );
+  const unbound = rows.filter((row) => !isBound(row));
+  await insertRows(tx, 'binding', unbound);
 }
 
 /** A state that the service leaves out stays; a total that it leaves out may not be the one before. The order is read again. */
@@ -74,6 +72,8 @@ function bindingRows(bindings: readonly NewBinding[], holders: BindingHolders, n
   return bindings.map((one) => ({
     entity: one.entity,
     source_key: one.sourceKey,
+    // Its place, because an object that gets another field when it is copied gets a hidden class of its own.
+    folded_key: '',
     service_id: one.serviceId,
     revision: one.revision,
     generation: one.generation,

@@ -34,9 +34,9 @@ const longestTimerMs = 2 ** 31 - 1;
  */
 export class RateLimiter {
   readonly share: LimitShare;
-  readonly #connections: PQueue<Line, QueueAddOptions>;
+  readonly #connections: PQueue<PriorityLine, QueueAddOptions>;
   /** What waits for a slot. */
-  readonly #waiting = new Line<Waiting>();
+  readonly #waiting = new PriorityLine<Waiting>();
   readonly #limits: SlidingSlots[];
   #knownPerSecond: number | null;
   readonly #clock: Clock;
@@ -53,7 +53,7 @@ export class RateLimiter {
 
   constructor(options: RateLimiterOptions) {
     this.#clock = options.clock ?? systemClock;
-    this.#connections = new PQueue({ concurrency: options.concurrency, queueClass: Line });
+    this.#connections = new PQueue({ concurrency: options.concurrency, queueClass: PriorityLine });
     this.#limits = options.limits.map((limit) => new SlidingSlots(limit));
     const { monotonicMs } = this.#clock;
     this.share = new LimitShare(this.#limits, monotonicMs, (nodes) => {
@@ -243,10 +243,10 @@ export class RateLimiter {
 }
 
 /**
- * What waits for its turn: higher priorities first, then in the order in which it came. The queue of p-queue itself holds on to the
- * last hundred that have left it, and so to all of their requests: V8 moved them about for nothing.
+ * What waits for its turn: higher priorities first, then in the order in which it came. p-queue's own queue keeps up to a hundred
+ * entries that have left it, and so their requests, alive for the garbage collector to copy.
  */
-class Line<T = () => Promise<unknown>> {
+class PriorityLine<T = () => Promise<unknown>> {
   readonly #waiting: { priority: number; one: T }[] = [];
 
   get size(): number {

@@ -93,7 +93,7 @@ type BareConfig = AxiosRequestConfig & { waybill: Journey | null };
 
 declare module 'axios' {
   interface InternalAxiosRequestConfig {
-    waybill?: Journey;
+    waybill?: Journey | null;
   }
 }
 
@@ -122,7 +122,7 @@ export class Transport {
     this.#monotonicMs = options.monotonicMs;
     const adapter = pacedAdapter(options, () => this.#isClosed);
     this.#baseUrl = service.baseUrl;
-    // axios sets its defaults and the request's fields one on the other: a field that both have costs a microsecond less.
+    // axios merges its defaults with each request: a field that both have is cheaper by a microsecond.
     const defaults: BareConfig = { adapter, waybill: null };
     this.#client = bareAxios(defaults);
     this.#elsewhere = bareAxios(defaults);

@@ -46,7 +46,7 @@ class Answer implements Dispatcher.DispatchHandler, Expiring {
   #head: AxiosResponse<string> | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #isOver = false;
-  place = 0;
+  index = 0;
   endsAtMs = 0;
 
   constructor(
@@ -206,53 +206,54 @@ export class Pool {
 }
 
 interface Expiring {
-  /** Its place among those that are under way. */
-  place: number;
+  /** Its index among those that are under way. */
+  index: number;
   endsAtMs: number;
   /** Called when the deadline has passed, unless it is cleared before. */
   expire(): void;
 }
 
 /**
- * Deadlines of many requests, all as long as each other, on one timer: most are over long before it. In a plain list, because V8 makes
- * the table of a map anew once so many entries have come and gone, and an old table keeps what was in it alive until all of memory is
- * collected: a third of all requests, with their answers.
+ * Deadlines of many requests, all as long as each other, on one timer: most are over long before it. In a plain list, because a Map
+ * reallocates its table as entries come and go, and the old table keeps them alive until a full collection: a third of all requests,
+ * with their answers.
  */
 class Deadlines {
   readonly #underWay: Expiring[] = [];
-  #timer: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly ms: number) {}
 
   set(one: Expiring): void {
     one.endsAtMs = performance.now() + this.ms;
-    one.place = this.#underWay.push(one) - 1;
-    if (this.#timer === null) this.#arm(this.ms);
+    one.index = this.#underWay.push(one) - 1;
+    if (this.#timer === undefined) this.#arm(this.ms);
   }
 
+  /** The last one takes its place. */
   clear(one: Expiring): void {
-    const { place } = one;
-    if (this.#underWay[place] !== one) return;
+    const { index } = one;
+    if (this.#underWay[index] !== one) return;
     const last = this.#underWay.pop() as Expiring;
     if (last === one) return;
-    this.#underWay[place] = last;
-    last.place = place;
+    this.#underWay[index] = last;
+    last.index = index;
   }
 
   #arm(ms: number): void {
+    clearTimeout(this.#timer);
     // A request under way keeps the process alive by its socket; deadlines that are over must not.
     this.#timer = setTimeout(() => this.#look(), Math.ceil(ms)).unref();
   }
 
   #look(): void {
-    // A timer counts from the beginning of its turn of the event loop, so that it may be early.
-    this.#timer = null;
+    this.#timer = undefined;
     const now = performance.now();
     const all = this.#underWay.splice(0);
-    for (const one of all) if (one.endsAtMs > now) one.place = this.#underWay.push(one) - 1;
+    // A timer counts from the beginning of its turn of the event loop, so that it may be early.
+    for (const one of all) if (one.endsAtMs > now) one.index = this.#underWay.push(one) - 1;
     for (const one of all) if (one.endsAtMs <= now) one.expire();
-    // What has expired may have made room for a request that armed it.
     const ends = this.#underWay.map(({ endsAtMs }) => endsAtMs);
-    if (this.#timer === null && ends.length > 0) this.#arm(Math.min(...ends) - now);
+    if (ends.length > 0) this.#arm(Math.min(...ends) - now);
   }
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { foldKey } from '../../../src/model/record.js';
 import { recover } from '../../../src/operator/recover.js';
 import type { BindingRow } from '../../../src/outbound/outbox/exported-bindings.js';
 import { checkWitness, readWitness, renewWitness } from '../../../src/outbound/recovery/store-witness.js';
@@ -85,6 +86,17 @@ onBothLabs('what a recovered store believes', (kit) => {
       await send(lab);
       expect(patches(lab)).to.equal(sent);
     });
+
+  it('no folded key of an export: an older version may have folded it another way', async () => {
+    const { lab } = await start();
+    const rows = (await exportRows(kit)).map((row) => ({ ...row, folded_key: 'AS IT WAS' }));
+    await loseEverything(kit);
+    await holdAsLost(kit);
+    await recover(lab.context, lab.reader, { fate: parked, bindings: each(rows), reason: 'x' });
+    const folded = await kit.rows('SELECT source_key, folded_key FROM binding');
+    expect(folded).to.have.length(5);
+    for (const row of folded) expect(row.folded_key).to.equal(foldKey(row.source_key));
+  });
 
   it('no binding of a copy, whatever the ERP says has changed', async () => {
     const { lab, id, quantity } = await start();
