@@ -2,13 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import type { WriteBackKind } from '../model/write-back.js';
-import {
-  blankRecord,
-  type DriverError,
-  type SqlValue,
-  type StoreDialect,
-  type StoreSession,
-} from './dialects/dialect.js';
+import type { DriverError, SqlValue, StoreDialect, StoreSession } from './dialects/dialect.js';
 import { dialectOfSource } from './dialects/dialects.js';
 import { StoreError } from './store-error.js';
 
@@ -261,9 +255,9 @@ function camelName(column: string): string {
   return name;
 }
 
-/** Rows of one result, which have the same columns. */
+/** Rows of one result, which have the same columns: copies of a blank one, as `RowShape` in sqlite.ts says. */
 function renamed(rows: Record<string, SqlValue>[], nameOf: (column: string) => string): Record<string, SqlValue>[] {
-  const blank = blankRecord(Object.keys(rows[0] ?? {}).map(nameOf));
+  const blank = Object.fromEntries(Object.keys(rows[0] ?? {}).map((column) => [nameOf(column), null]));
   return rows.map((row) => {
     const named: Record<string, SqlValue> = { ...blank };
     for (const column in row) named[nameOf(column)] = row[column] as SqlValue;

@@ -20,17 +20,6 @@ export interface StatementResult {
   raw: unknown;
 }
 
-/** A record without its values. */
-export type BlankRecord = Readonly<Record<string, null>>;
-
-/**
- * What records are copied from before their values are set. V8 turns an object into a hash table once some twenty fields have been
- * added under computed names, and one takes longer to make and to read.
- */
-export function blankRecord(names: readonly string[]): BlankRecord {
-  return Object.fromEntries(names.map((name) => [name, null]));
-}
-
 /** A connection, as long as one call needs it. Failures have the driver's own as `driverError`. */
 export interface StoreSession {
   /** @param nameOf what the records call a column; absent: as the SQL does */

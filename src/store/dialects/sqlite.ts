@@ -3,14 +3,7 @@ import { dirname } from 'node:path';
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { type SqliteFile, sqliteDriver } from '../../sqlite.js';
-import {
-  type BlankRecord,
-  blankRecord,
-  type DriverError,
-  type SqlValue,
-  type StoreDialect,
-  type StoreSession,
-} from './dialect.js';
+import type { DriverError, SqlValue, StoreDialect, StoreSession } from './dialect.js';
 
 /** What SQLite and PostgreSQL say alike. */
 export const standardSql = {
@@ -122,7 +115,8 @@ interface Prepared {
 
 interface RowShape {
   names: readonly string[];
-  blank: BlankRecord;
+  /** V8 turns an object into a hash table once some twenty fields have been added under computed names. So records are copies of this. */
+  blank: Readonly<Record<string, null>>;
 }
 const prepareIn = (file: SqliteFile, sql: string) => file.prepare<unknown[]>(sql);
 
@@ -166,7 +160,7 @@ function preparedSession(dataSource: DataSource): StoreSession {
 }
 
 function shapeOf(names: readonly string[]): RowShape {
-  return { names, blank: blankRecord(names) };
+  return { names, blank: Object.fromEntries(names.map((name) => [name, null])) };
 }
 
 function recordOf({ names, blank }: RowShape, row: readonly SqlValue[]): Record<string, SqlValue> {
