@@ -62,6 +62,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
         backoff: { baseMs: backoffBaseSeconds * 1000, maxMs: one.isProbe ? Math.min(maxMs, afterOutageMs) : maxMs },
         sentAtMs: one.sent.startedAtMs === null ? at : one.sent.startedAtMs + setBackMs,
       });
+      // New fields first, here and wherever something is made for each message: docs/measurements.md says why.
       return { transition, ...(setMs === 0 ? one : byTheClockNow(one, setMs)) };
     });
     const settled = await settleMessages(tx, judged, this.epoch, actor, at);

@@ -215,8 +215,8 @@ interface Expiring {
 
 /**
  * Deadlines of many requests, all as long as each other, on one timer: most are over long before it. In a plain list, because a Map
- * reallocates its table as entries come and go, and the old table keeps them alive until a full collection: a third of all requests,
- * with their answers.
+ * reallocates its table as entries come and go, and the old table keeps them alive until a full collection, with their answers: half
+ * of all that outlived a collection of new objects.
  */
 class Deadlines {
   readonly #underWay: Expiring[] = [];
