@@ -26,7 +26,8 @@ export class StoreError extends Error {
     // The driver's message, without TypeORM's copy of the statement and its parameters (they may hold personal data).
     // The server chose these words, which may be kept: its password is not for the store or a copy of it.
     const { password } = source.options as { password?: unknown };
-    const message = redact(driver.message ?? String(cause), typeof password === 'string' ? [password] : []);
+    const words = (driver.message ?? String(cause)).replace(/\.+$/, '');
+    const message = redact(words, typeof password === 'string' ? [password] : []);
     const outage = 'Is the database running, and do host, port and account in `store` fit?';
     const hint = dialect.hint(driver) ?? (unreachable ? outage : '');
     return new StoreError(`The store failed to ${action}: ${message}. ${hint}`.trimEnd(), {

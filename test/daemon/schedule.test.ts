@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { RowDataPacket } from 'mysql2/promise';
 import { runSchedule } from '../../src/daemon/schedule.js';
 import { liveIdentity, writeGoLive } from '../../src/outbound/deliver/go-live.js';
 import { requestWakeUp } from '../../src/store/job-runs.js';
@@ -160,14 +161,24 @@ describe('the schedule on a MariaDB store', () => {
     lab.sandbox.change({ delayAfterMs: 20 });
     // A store of its own, so that the test can look while the daemon's connections are cut.
     const daemonStore = await kit.connect();
-    const account = kit.settings as { user: string };
+    const account = kit.settings as { user: string; database: string };
     const process = lab.another({ store: daemonStore, actor: 'the daemon' });
     const daemon = run(process);
-    const root = await kit.mariaDb.server.connect();
+    const root = await kit.mariaDb.server.connect(account.database);
     try {
       for (const orders of [5, 20, 35]) {
         await waitFor(`${orders} orders`, () => lab.sandbox.counts().orders >= orders, 40_000);
+        // Cut in the midst of a statement: a pool replaces connections that are cut at rest, and nobody notices.
+        await root.query('LOCK TABLES outbox_message WRITE');
+        await waitFor('a statement under way', async () => {
+          const [waiting] = await root.query<RowDataPacket[]>(
+            "SELECT id FROM information_schema.processlist WHERE user = ? AND state = 'Waiting for table metadata lock'",
+            [account.user],
+          );
+          return waiting.length > 0;
+        });
         await root.query(`KILL USER '${account.user}'@'127.0.0.1'`);
+        await root.query('UNLOCK TABLES');
       }
     } finally {
       await root.end();
@@ -183,7 +194,7 @@ describe('the schedule on a MariaDB store', () => {
     );
     await daemon.stop();
     // It did notice.
-    expect(process.log.filter((line) => line.includes('"level":"error"'))).to.not.be.empty;
+    expect(process.log.join()).to.include('The server closed the connection. Is the database running');
     await expectAllAtService(lab);
     expectOneBodyPerKey(lab);
   });
