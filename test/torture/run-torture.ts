@@ -1,4 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { missingCoverage } from './coverage.js';
@@ -127,7 +129,9 @@ export async function runTorture(args: string[]): Promise<number> {
     return 2;
   }
   const say = values.json ? console.error : console.log;
-  if (values.logs) await mkdir(values.logs, { recursive: true });
+  // Always kept: what is drawn comes again, what the machine did meanwhile does not.
+  const logs = values.logs ?? join(tmpdir(), 'waybill-torture');
+  await mkdir(logs, { recursive: true });
   const report = await torture({
     // For the proof: chosen seeds, less patience, and an end when what was looked for is found.
     seeds: values.list
@@ -143,7 +147,9 @@ export async function runTorture(args: string[]): Promise<number> {
       for (const { invariant, detail } of violations.slice(0, 10)) say(`  ${invariant}: ${detail}`);
       if (violations.length === 0) return;
       say(`  again: npm run torture -- --seeds 1 --seed ${seed} --store ${store} --dispatcher ${dispatcher}`);
-      if (values.logs) void writeFile(join(values.logs, `${store}-${dispatcher}-${seed}.log`), output);
+      const log = join(logs, `${store}-${dispatcher}-${seed}.log`);
+      say(`  what the daemons and the store said: ${log}`);
+      writeFileSync(log, output);
     },
   });
   if (values.json) console.log(JSON.stringify(report, null, 2));

@@ -117,7 +117,7 @@ export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
     const reason = problems.map((problem) => `order ${sourceKey}${problem}`).join('. Also ');
     return { content: unmapped(order, reason, problems), totals, ...skipped, ...currency };
   }
-  const record: OrderRecord = { ...header.values, customer_code: code.value, items };
+  const record: OrderRecord = Object.assign(header.values, { customer_code: code.value, items });
   if (money.value !== null && mapping.currency?.field !== undefined) record[mapping.currency.field] = money.value.code;
   // A note that is mapped and empty says that there is none.
   const hasOwnNote = mapping.fields.some(({ name }) => name === 'note');
