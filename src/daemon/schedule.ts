@@ -13,12 +13,15 @@ import { openDispatcher } from '../outbound/dispatch/cluster-dispatcher.js';
 import { type DaemonPartners, type Job, type Scheduler, scheduleJobs } from './daemon-jobs.js';
 
 const retryMs = 5_000;
+/** So long a statement of the store may take: longer than it waits for a lock, and shorter than a person would. */
+const answerWithinMs = 60_000;
 
 /**
  * The daemon: waits for the service lease, then runs the jobs by the clock and delivers all the time, until `signal` aborts.
  * A daemon without the lease stands by and does nothing, so that there is one of each job.
  */
 export async function runSchedule(context: JobContext, partners: DaemonPartners, signal: AbortSignal): Promise<void> {
+  context.store.answerWithinMs = answerWithinMs;
   await keepTrying(context, partners, signal, () => note(context, 'start'));
   let said = '';
   try {
@@ -28,9 +31,7 @@ export async function runSchedule(context: JobContext, partners: DaemonPartners,
       if (!answer) break;
       if (answer instanceof ServiceLease) {
         said = '';
-        await work(context, partners, answer, signal).catch((error: Error) =>
-          context.log.error('Delivery failed; starting over', { error: error.message }),
-        );
+        await work(context, partners, answer, signal);
         await rest(100, signal);
         continue;
       }
@@ -96,11 +97,16 @@ async function work(
           : log.warn('Nothing is delivered from here', { ...where, reason }),
     });
     if (result.stopped && !stop.aborted) log.warn('delivery stopped', { reason: result.stopped });
+  } catch (error) {
+    // Said at once: a job that has to end first may take its time.
+    log.error('Delivery failed; starting over', { error: (error as Error).message });
   } finally {
     // Delivery has drained. The jobs stop next, and the lease goes last: a successor may begin at once.
     ending.abort();
     stopListening();
-    await closeDispatcher();
+    await closeDispatcher().catch((error: Error) =>
+      log.error('The dispatcher could not be closed', { error: error.message }),
+    );
     await scheduler.stop();
     await lease
       .release()

@@ -92,6 +92,9 @@ export interface ServiceClientOptions extends Omit<TransportOptions, 'monotonicM
   isShared?: boolean;
 }
 
+/** As many as are acknowledged by all requests under way at once, several times over. */
+const mostGivenIds = 1_000;
+
 /**
  * The service's HTTP interface: which path, which headers, and what an answer means. Everything goes through one rate
  * limiter, one set of connections and one credential.
@@ -105,6 +108,9 @@ export class ServiceClient {
   readonly #random: () => number;
   readonly #watch: EndpointWatch;
   readonly #redaction: AnswerRedaction;
+  readonly #connections: Connections;
+  /** The ids that records were acknowledged with of late. */
+  readonly #givenIds = new Set<string>();
 
   constructor(options: ServiceClientOptions) {
     const { service, nowMs, clock = systemClock, secrets = new KnownSecrets() } = options;
@@ -122,6 +128,7 @@ export class ServiceClient {
     const watching = { secrets, monotonicMs: clock.monotonicMs, warn, files };
     if (service.token) secrets.add(service.token.reveal());
     const connections = new Connections({ service, openClient: options.openClient, ...watching });
+    this.#connections = connections;
     this.#transport = new Transport({
       ...options,
       monotonicMs: () => clock.monotonicMs(),
@@ -143,7 +150,21 @@ export class ServiceClient {
     const composed = composeRequest(this.#service, message);
     // A person has to look at the template or the record, so the message is parked with the reason.
     if ('problem' in composed) return neverSent({ kind: 'refused', reason: composed.problem });
-    return this.#exchange(composed, message);
+    const sent = await this.#exchange(composed, message);
+    if (message.operation === 'create' && sent.verdict.kind === 'delivered')
+      this.#heedRepeated(`${message.entity} ${sent.verdict.serviceId}`);
+    return sent;
+  }
+
+  /**
+   * A second record with one id may have read the answer to the request before it, where a gateway sent that twice. Every later
+   * answer on this connection would then be about another record.
+   */
+  #heedRepeated(id: string): void {
+    if (this.#givenIds.has(id)) this.#connections.renew();
+    this.#givenIds.add(id);
+    const [oldest] = this.#givenIds;
+    if (oldest !== undefined && this.#givenIds.size > mostGivenIds) this.#givenIds.delete(oldest);
   }
 
   /** Asks whether the service has a record. Where ours was erased, nothing is left to ask by or to compare with. */

@@ -46,8 +46,8 @@ export interface Tx {
 
 const maxTries = 10;
 
-/** How long a call waits while another process writes to the SQLite file. */
-const busyPatienceMs = 10_000;
+/** How long after its first try a call is still run again: while another process writes to the SQLite file, or holds a lock. */
+const patienceMs = 10_000;
 
 /** The stores whose call is under way here. Only where it is guarded: on Node 20 an instance slows every promise down, for ever. */
 let storesInside: AsyncLocalStorage<readonly Store[]> | null = null;
@@ -95,13 +95,18 @@ export class Store {
   readonly dialect: StoreDialect;
   /** What is written back into the ERP: transactions mark the records of these kinds that they change (`markDue`). */
   writeBackKinds: ReadonlySet<WriteBackKind> = new Set();
+  /**
+   * After so long without an answer to a statement its connection is cut: a firewall may have forgotten it, and nothing else
+   * would ever end the wait. A command may have to read or change everything; no statement of a daemon does.
+   */
+  answerWithinMs = 11 * 60_000;
   readonly #line: Line;
   readonly #open: () => StoreSession;
 
   constructor(private readonly dataSource: DataSource) {
     this.dialect = dialectOfSource(dataSource);
     this.#line = new Line(this.dialect.connections);
-    this.#open = this.dialect.sessions?.(dataSource) ?? (() => runnerSession(dataSource));
+    this.#open = this.dialect.sessions?.(dataSource) ?? (() => runnerSession(dataSource, this));
   }
 
   /** Runs `work` in one transaction; reruns all of it when the database asks for that. `work` must have no other effects. */
@@ -193,16 +198,35 @@ async function rollBack(session: StoreSession): Promise<void> {
 }
 
 /** A connection of TypeORM's pool. */
-function runnerSession(dataSource: DataSource): StoreSession {
+function runnerSession(dataSource: DataSource, limits: Pick<Store, 'answerWithinMs'>): StoreSession {
   const runner = dataSource.createQueryRunner();
-  const { bind, parameter } = dialectOfSource(dataSource);
+  const { bind, parameter, socketOf } = dialectOfSource(dataSource);
   return {
     async query(sql, parameters, nameOf) {
-      const result = await runner.query(bind(sql), parameters.map(parameter), true);
-      return nameOf ? { ...result, records: renamed(result.records, nameOf) } : result;
+      const { answerWithinMs } = limits;
+      const cut = setTimeout(() => {
+        const { databaseConnection } = runner as { databaseConnection?: object };
+        const seconds = Math.round(answerWithinMs / 1000);
+        if (databaseConnection) socketOf?.(databaseConnection).destroy(new SilentServer(seconds));
+      }, answerWithinMs);
+      try {
+        const result = await runner.query(bind(sql), parameters.map(parameter), true);
+        return nameOf ? { ...result, records: renamed(result.records, nameOf) } : result;
+      } finally {
+        clearTimeout(cut);
+      }
     },
     release: () => runner.release(),
   };
+}
+
+/** What the drivers hand on as the failure of the statement. */
+class SilentServer extends Error {
+  readonly code = 'ETIMEDOUT';
+
+  constructor(seconds: number) {
+    super(`it has not answered for ${seconds} s, so the connection was cut`);
+  }
 }
 
 /**
@@ -271,5 +295,5 @@ function renamed(rows: Record<string, SqlValue>[], nameOf: (column: string) => s
  */
 export function mayRunAgain(dialect: StoreDialect, error: unknown, tries: number, elapsedMs: number): boolean {
   const retry = dialect.retry((error as { driverError?: DriverError }).driverError ?? {});
-  return (retry === 'patiently' && elapsedMs < busyPatienceMs) || (retry === 'a few times' && tries < maxTries);
+  return elapsedMs < patienceMs && (retry === 'patiently' || (retry === 'a few times' && tries < maxTries));
 }

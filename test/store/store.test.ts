@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { Secret } from '../../src/model/secret.js';
 import { storeDataSource } from '../../src/store/data-source.js';
+import { mysql } from '../../src/store/dialects/mysql.js';
 import { sqlite } from '../../src/store/dialects/sqlite.js';
 import { openStore, openStoreForReading } from '../../src/store/open-store.js';
 import { mayRunAgain, type Store, type Tx } from '../../src/store/store.js';
@@ -330,6 +331,10 @@ describe('a store in a SQLite file', () => {
       expect(mayRunAgain(sqlite, failed(code), 2, 10_000), code).to.equal(false);
     }
     expect(mayRunAgain(sqlite, failed('SQLITE_FULL'), 1, 0)).to.equal(false);
+    // Not ten times the fifty seconds for which a server waits for a lock.
+    const deadlock = { driverError: { errno: 1213 } };
+    expect([9_999, 10_000].map((ms) => mayRunAgain(mysql, deadlock, 9, ms))).to.deep.equal([true, false]);
+    expect(mayRunAgain(mysql, deadlock, 10, 0)).to.equal(false);
   });
 
   it('is opened, to write and to look at it, beside a transaction of the same process', async () => {
@@ -461,6 +466,21 @@ onServers('a store', (kit) => {
     expect(performance.now() - askedAt).to.be.below(25_000);
     expect(await outcome).to.equal('cut');
     expect(await factOf(kit.store, 'held')).to.equal('3');
+  });
+
+  it('cuts a connection on which no answer comes, says so, and goes on', async () => {
+    const store = await kit.connect();
+    store.answerWithinMs = 300;
+    const sleep = kit.dialect === 'postgres' ? 'SELECT pg_sleep(60)' : 'SELECT SLEEP(60)';
+    const stuck = () => store.transaction('write', async (tx) => tx.select(sleep));
+    const ended = await Promise.allSettled(Array.from({ length: 8 }, stuck));
+    for (const one of ended) {
+      const { reason } = one as PromiseRejectedResult;
+      expect(reason).to.be.instanceOf(StoreError).and.to.have.property('unreachable', true);
+      expect(reason.message).to.match(/^The store failed to write: it has not answered for 0 s, .*\. Is the database/);
+    }
+    await store.transaction('write', (tx) => put(tx, 'after', '1'));
+    expect(await factOf(store, 'after')).to.equal('1');
   });
 
   it('goes on after the server cut its connections', async () => {

@@ -182,7 +182,11 @@ export class Exchange {
   /** Resolves when every outcome so far is on record. */
   async flushed(): Promise<void> {
     this.#hurry();
-    while (this.#flushing) await this.#flushing;
+    this.resume();
+    while (this.#flushing) {
+      await this.#flushing;
+      this.resume();
+    }
   }
 
   #hurry(): void {
@@ -218,7 +222,12 @@ export class Exchange {
   #add(outcome: Outcome): void {
     // A full batch gains nothing by waiting.
     if (this.#waiting.push(outcome) >= maxBatch) this.#gathering.abort(noReason);
-    if (this.#flushing) return;
+    this.resume();
+  }
+
+  /** Puts on record what is not. To be called in every turn: a flush that failed has left its outcomes, and may be the last one. */
+  resume(): void {
+    if (this.#flushing || this.#waiting.length === 0 || this.lease.lost) return;
     this.#flushing = this.#flush().finally(() => {
       this.#flushing = null;
       makeRoom(false);
@@ -248,9 +257,9 @@ export class Exchange {
           this.lease.markLost();
           break;
         }
+        log.error('Outcomes could not be put on record; trying again', { error: (error as Error).message });
         // The outcomes are in memory only: try as long as the lease is ours. Later the successor calls them "in doubt".
         if (clock.monotonicMs() > this.lease.lease.endsAtMonotonicMs) throw error;
-        log.error('Outcomes could not be put on record; trying again', { error: (error as Error).message });
         await clock.sleep(500);
         continue;
       }

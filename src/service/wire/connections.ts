@@ -56,6 +56,11 @@ export class Connections {
     this.#material.look(atOnce);
     if (this.#material.version === this.#version) return;
     this.#version = this.#material.version;
+    this.renew();
+  }
+
+  /** What is under way ends on the connections that it has; what comes goes over new ones. */
+  renew(): void {
     this.#pool.retire();
     for (const pool of this.#retired) if (pool.open.size === 0) this.#retired.delete(pool);
     this.#retired.add(this.#pool);

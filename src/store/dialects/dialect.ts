@@ -77,6 +77,8 @@ export interface StoreDialect {
   readonly keepsStatements: boolean;
   /** Opens sessions; absent: TypeORM's. */
   sessions?(dataSource: DataSource): () => StoreSession;
+  /** The socket of a connection as the driver has it; absent: there is none. */
+  socketOf?(connection: object): { destroy(error: Error): unknown };
   /** Limits each session from its next use on: called once the schema is up to date. */
   limitSessions?(dataSource: DataSource): void;
 

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { DataSourceOptions, QueryRunner } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { mysqlTransport } from '../../model/mysql-transport.js';
@@ -10,9 +11,10 @@ const poolIdleMs = 5_000;
 /**
  * How long the server keeps a session that says nothing, in seconds. A process that is frozen, or cut off from the
  * store, in the middle of a transaction holds its row locks, and no other process could take over until the server let go:
- * by default after eight hours. MariaDB (10.3 and newer) tells a session inside a transaction from one that rests.
+ * by default after eight hours. MariaDB (10.3 and newer) tells a session inside a transaction from one that rests. A lock on
+ * a whole table or on everything, such as that of a backup, is waited for as long as one on a row, not for a day.
  */
-const limits = 'SET SESSION wait_timeout=10 /*M!100300 , SESSION idle_transaction_timeout=5 */';
+const limits = 'SET SESSION wait_timeout=10, lock_wait_timeout=50 /*M!100300 , SESSION idle_transaction_timeout=5 */';
 
 interface Session {
   query(sql: string, done: (error: unknown) => void): void;
@@ -68,6 +70,7 @@ export const mysql: StoreDialect = {
     const { user, host, port, database } = serverOf(settings);
     return `${user}@${host}:${port}/${database}`;
   },
+  socketOf: (connection) => (connection as { stream: Socket }).stream,
   limitSessions(dataSource) {
     const { pool } = dataSource.driver as unknown as {
       pool: { on(event: 'acquire', listener: (session: Session) => void): void };

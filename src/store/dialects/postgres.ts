@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import types from 'pg-types';
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
@@ -85,6 +86,8 @@ export const postgres: StoreDialect = {
     const { user, host, port, database } = serverOf(settings);
     return `${user}@${host}:${port}/${database}`;
   },
+
+  socketOf: (client) => (client as { connection: { stream: Socket } }).connection.stream,
 
   begin: ['BEGIN ISOLATION LEVEL READ COMMITTED'],
   beginSnapshot: ['BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY'],

@@ -1,9 +1,12 @@
 import { expect } from 'chai';
 import { actOnMessages, planAction } from '../../../src/operator/plan-action.js';
+import { deliver } from '../../../src/outbound/deliver/deliver.js';
+import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
+import { systemClock } from '../../../src/store/clock.js';
 import { Lease } from '../../../src/store/lease.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
-import { onEveryLab } from '../../support/jobs/job-lab.js';
+import { onEveryLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import {
   expectAllAtService,
   expectAttemptsFor,
@@ -386,4 +389,30 @@ onEveryLab('deliver', (kit) => {
     const rows = await kit.rows("SELECT COUNT(*) AS n FROM outbox_message WHERE entity='order' AND state='delivered'");
     expect(rows).to.deep.equal([{ n: count }]);
   }
+
+  it('claims nothing while the renewal of its lease is late, and goes on once it is renewed', async () => {
+    const lab = await kit.start({ customers: 2, orders: 4 });
+    await lab.capture();
+    let stoodStillMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + stoodStillMs };
+    const context = { ...lab.context, clock };
+    await withServiceLease(context, async (lease) => {
+      stoodStillMs = 60_000;
+      let asked = 0;
+      lease.mayStartRequest = () => {
+        asked++;
+        return ServiceLease.prototype.mayStartRequest.call(lease);
+      };
+      const scope = { only: null };
+      const options = { untilDrained: true, scope, retryHorizonMs: 20_000, trial: false, erp: lab.reader };
+      const running = deliver(context, lab.client, lease, options);
+      await waitFor('some turns', () => asked > 3);
+      expect(await statesOf(kit)).to.deep.equal({ pending: 6 });
+      expect((await kit.rows('SELECT COUNT(*) AS n FROM attempt'))[0].n).to.equal(0);
+      await lease.lease.renew();
+      await running;
+    });
+    expect(await statesOf(kit)).to.deep.equal({ delivered: 6 });
+    expect((await kit.rows('SELECT MAX(attempts) AS n FROM outbox_message'))[0].n).to.equal(1);
+  });
 });
