@@ -109,8 +109,8 @@ export class ServiceClient {
   readonly #watch: EndpointWatch;
   readonly #redaction: AnswerRedaction;
   readonly #connections: Connections;
-  /** The ids that records were acknowledged with of late. */
-  readonly #givenIds = new Set<string>();
+  /** The ids that records were acknowledged with of late, and by which key. */
+  readonly #givenIds = new Map<string, string>();
 
   constructor(options: ServiceClientOptions) {
     const { service, nowMs, clock = systemClock, secrets = new KnownSecrets() } = options;
@@ -152,7 +152,7 @@ export class ServiceClient {
     if ('problem' in composed) return neverSent({ kind: 'refused', reason: composed.problem });
     const sent = await this.#exchange(composed, message);
     if (message.operation === 'create' && sent.verdict.kind === 'delivered')
-      this.#heedRepeated(`${message.entity} ${sent.verdict.serviceId}`);
+      this.#heedRepeated(`${message.entity} ${sent.verdict.serviceId}`, message.idempotencyKey);
     return sent;
   }
 
@@ -160,10 +160,10 @@ export class ServiceClient {
    * A second record with one id may have read the answer to the request before it, where a gateway sent that twice. Every later
    * answer on this connection would then be about another record.
    */
-  #heedRepeated(id: string): void {
-    if (this.#givenIds.has(id)) this.#connections.renew();
-    this.#givenIds.add(id);
-    const [oldest] = this.#givenIds;
+  #heedRepeated(id: string, key: string): void {
+    if ((this.#givenIds.get(id) ?? key) !== key) this.#connections.renew();
+    this.#givenIds.set(id, key);
+    const [oldest] = this.#givenIds.keys();
     if (oldest !== undefined && this.#givenIds.size > mostGivenIds) this.#givenIds.delete(oldest);
   }
 

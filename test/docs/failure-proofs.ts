@@ -420,6 +420,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ['e2e/databases.test.ts', 'goes on where it was when the server of ERP and store is killed and comes back'],
     ['e2e/databases.test.ts', 'does nothing twice when the word for a commit is lost, again and again'],
     ['store/store.test.ts', 'rolls back after a lock wait timeout, and keeps no half when it runs again'],
+    ['store/store.test.ts', 'cuts a connection on which no answer comes, says so, and goes on'],
     ['e2e/boot.test.ts', 'waits for the store, and begins when it is there'],
   ],
   'Redis is gone': [

@@ -36,8 +36,6 @@ const newsPollMs = 100;
 const mostAtOnce = 128;
 /** So often in a row it asks the dispatcher again at once when all that it named was gone. */
 const mostInVain = 5;
-const usually: Manner = {};
-const patiently: Manner = { isPatient: true };
 /** Look-ups under way at once: they are few. */
 const maxLookUps = 50;
 
@@ -110,12 +108,10 @@ class Delivery {
           break;
         }
       }
-      if (this.lease.lost) this.#tally.result.stopped = 'the delivery lease went to another process';
-      else if (signal?.aborted) this.#tally.result.stopped = 'stopping';
+      if (signal?.aborted) this.#tally.result.stopped = 'stopping';
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
       this.lease.markLost();
-      this.#tally.result.stopped = 'the delivery lease went to another process';
     } finally {
       // Always wait for the requests under way and put their outcomes on record.
       stop();
@@ -124,6 +120,7 @@ class Delivery {
       signal?.removeEventListener('abort', stop);
       this.#waits.close();
     }
+    if (this.lease.lost) this.#tally.result.stopped = 'the delivery lease went to another process';
     return this.#tally.result;
   }
 
@@ -240,7 +237,7 @@ class Delivery {
     for (const [nth, message] of claimed.entries()) {
       // Where the store is a file, nothing waits by itself between two requests.
       if (nth % 32 === 0) await nextTurn();
-      this.#exchange.begin(this.#settler, message, this.#send, patient.has(message.id) ? patiently : usually);
+      this.#exchange.begin(this.#settler, message, this.#send, { isPatient: patient.has(message.id) });
     }
     this.#inVain = claims.length > 0 && claimed.length === 0 ? this.#inVain + 1 : 0;
     const begun = claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
