@@ -90,6 +90,11 @@ export class SendGate {
     this.#forgotten++;
   }
 
+  /** What the store says now, or said a moment ago (`answerCountsMs`). */
+  async lately(): Promise<GateState> {
+    return this.#recent ?? this.state();
+  }
+
   /** What the store says now. */
   state(): Promise<GateState> {
     this.#next ??= this.#reading.then(() => {

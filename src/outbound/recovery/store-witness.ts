@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'winston';
 import type { Store, Tx } from '../../store/store.js';
@@ -51,7 +52,8 @@ export async function readWitness(file: string): Promise<Witness | null> {
 
 /** Durable before it returns, and whole at every moment. */
 export async function writeWitness(file: string, witness: Witness): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  // Not on a thread: a demo that is stopped at once would have it made again behind its removal.
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   await writeWholeFile(file, (handle) => handle.writeFile(`${JSON.stringify(witness)}\n`), { replaces: true });
 }
 
