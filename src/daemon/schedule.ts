@@ -13,8 +13,8 @@ import { openDispatcher } from '../outbound/dispatch/cluster-dispatcher.js';
 import { type DaemonPartners, type Job, type Scheduler, scheduleJobs } from './daemon-jobs.js';
 
 const retryMs = 5_000;
-/** So long a statement of the store may take: longer than it waits for a lock, and shorter than a person would. */
-const answerWithinMs = 60_000;
+/** So long a statement of the store may take: twice what it waits for a lock, on a large store and a slow disk as well. */
+const answerWithinMs = 120_000;
 
 /**
  * The daemon: waits for the service lease, then runs the jobs by the clock and delivers all the time, until `signal` aborts.
