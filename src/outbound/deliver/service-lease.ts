@@ -202,7 +202,7 @@ export class ServiceLease {
     const leaseMs = settings.delivery.leaseSeconds * 1000;
     // Once a third of it has passed; a renewal that waited long for its answer has used that up already.
     const dueInMs = this.lease.endsAtMonotonicMs - (leaseMs * 2) / 3 - clock.monotonicMs();
-    this.#cancelRenewal = clock.after(Math.max(dueInMs, leaseMs / 30), () => {
+    this.#cancelRenewal = clock.after(Math.max(dueInMs, leaseMs / 10), () => {
       this.#renewing = this.#renew().then(() => {
         if (!this.#lost && !this.#released) this.#schedule();
       });

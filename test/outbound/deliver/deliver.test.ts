@@ -406,7 +406,7 @@ onEveryLab('deliver', (kit) => {
       const scope = { only: null };
       const options = { untilDrained: true, scope, retryHorizonMs: 20_000, trial: false, erp: lab.reader };
       const running = deliver(context, lab.client, lease, options);
-      await waitFor('some turns', () => asked > 3);
+      await waitFor('two turns', () => asked > 1);
       expect(await statesOf(kit)).to.deep.equal({ pending: 6 });
       expect((await kit.rows('SELECT COUNT(*) AS n FROM attempt'))[0].n).to.equal(0);
       await lease.lease.renew();
