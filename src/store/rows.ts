@@ -136,6 +136,7 @@ function insertInto(table: string, count: number, columns: readonly string[]): s
 /**
  * Sets the columns of many rows, found by their keys, in one statement a chunk: one UPDATE that joins 200 rows is a dozen
  * times faster than 200 UPDATEs. `guard` is SQL over table `t`. Returns how many rows matched.
+ * @param judged what a column becomes where that is not the new value alone: SQL over `t` and the new row `v`
  */
 export async function updateRows(
   tx: Tx,
@@ -144,11 +145,12 @@ export async function updateRows(
   rows: readonly Row[],
   guard = '1=1',
   guardParameters: readonly SqlValue[] = [],
+  judged: Readonly<Record<string, string>> = {},
 ): Promise<number> {
   const statement = (count: number, columns: readonly string[]) => {
     const rest = columns.filter((column) => !keys.includes(column));
     return tx.dialect.updateFrom(table, {
-      set: Object.fromEntries(rest.map((column) => [column, `v.${column}`])),
+      set: Object.fromEntries(rest.map((column) => [column, judged[column] ?? `v.${column}`])),
       source: tx.dialect.parameterRows(columns, count, (column) => typeOf(table, column)),
       on: keys.map((key) => `t.${key}=v.${key}`).join(' AND '),
       where: guard,

@@ -9,7 +9,7 @@ export interface TempDir {
   file(name: string): string;
 }
 
-/** Called inside a describe block: gives its tests an empty folder, removed with its contents after the last. */
+/** Called inside a describe block: gives its tests an empty folder, removed with its contents after the last and all their hooks. */
 export function useTempDir(): TempDir {
   let path: string | undefined;
   const existing = (): string => {
@@ -21,10 +21,11 @@ export function useTempDir(): TempDir {
     // What is left behind has to say whose it was.
     const test = basename(this.test?.file ?? '', '.test.js').slice(0, 30);
     path = await mkdtemp(join(tmpdir(), `waybill-dir-${test}-`));
-  });
-  after(async () => {
-    if (path !== undefined) await rm(path, { recursive: true, force: true });
-    path = undefined;
+    // Hooks run in the order in which they are told: told now it is the last, when what wrote into the folder has ended.
+    this.test?.parent?.afterAll(async () => {
+      if (path !== undefined) await rm(path, { recursive: true, force: true });
+      path = undefined;
+    });
   });
 
   return {

@@ -94,7 +94,11 @@ export async function settleSending(
     closed_at: transition.state === 'delivered' ? nowMs : null,
     ...request,
   }));
-  return updateRows(tx, 'outbox_message', ['id', 'attempts'], rows, "t.state='sending' AND t.claim_epoch=?", [epoch]);
+  const isOurs = "t.state='sending' AND t.claim_epoch=?";
+  return updateRows(tx, 'outbox_message', ['id', 'attempts'], rows, isOurs, [epoch], {
+    // Another node may have moved it back meanwhile, because its clock was set back.
+    first_sent_at: 'CASE WHEN t.first_sent_at<v.first_sent_at THEN t.first_sent_at ELSE v.first_sent_at END',
+  });
 }
 
 /**

@@ -161,6 +161,29 @@ onBothLabs('a clock that is set while the machine runs', (kit) => {
       expect(lab.sandbox.counts()).to.include({ orders: 1, duplicateReferences: 0 });
     });
 
+  it('makes no key look younger that another node has moved back while a request is under way', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    const sentAt = async () =>
+      Number((await kit.rows("SELECT first_sent_at AS at FROM outbox_message WHERE entity='order'"))[0]?.at);
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'POST', path: '/v1/orders' } }]);
+    await lab.capture({ sweep: true });
+    await lab.deliver({ retryHorizonMs: 0 });
+    const before = await sentAt();
+    const client = withMethod(lab.client, 'send', async (message) => {
+      await kit.store.transaction('follow the clock of another node', (tx) =>
+        tx.run("UPDATE outbox_message SET first_sent_at=first_sent_at-? WHERE entity='order'", [2 * hourMs]),
+      );
+      return lab.client.send(message);
+    });
+    await resume();
+    const options = { untilDrained: true, scope: { only: null }, retryHorizonMs: 0, trial: false };
+    await withServiceLease(lab.context, (lease) =>
+      deliver(lab.context, client, lease, { ...options, erp: lab.reader }),
+    );
+    expect(await kit.rows("SELECT purpose FROM attempt WHERE verdict='in_doubt'")).to.have.length(2);
+    expect(await sentAt()).to.equal(before - 2 * hourMs);
+  });
+
   it('makes no key look younger: the clock was two hours fast at the first send', async () => {
     const lab = await kit.start({ customers: 1, orders: 1 });
     const time = { hours: 0, wrong: 2 };
