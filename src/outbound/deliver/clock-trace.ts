@@ -5,7 +5,7 @@ import { movePauses } from '../../store/lane-pauses.js';
 import { nodeNameHere } from '../../store/nodes.js';
 import { placeholders } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
-import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+import { writeStoreInfo } from '../../store/store-info.js';
 import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
 
 /** What the clock on the wall showed at a moment, beside a clock that cannot be set. */
@@ -47,6 +47,10 @@ export function nextReading(before: ClockReading | null, now: ClockReading): Clo
   return { ...now, wallMs: Math.max(now.wallMs, before.wallMs + now.bootMs - before.bootMs) };
 }
 
+function isSameStep(oneMs: number | null, otherMs: number | null): boolean {
+  return oneMs === null || otherMs === null ? oneMs === otherMs : Math.abs(oneMs - otherMs) <= clockToleranceMs;
+}
+
 function isSameBoot(before: ClockReading, now: ClockReading): boolean {
   return before.bootId === now.bootId && before.bootMs <= now.bootMs;
 }
@@ -80,27 +84,25 @@ const everyMs = 60_000;
 /** Older ones lie outside any limit's window, unless the clock is set every few days. */
 const mostCorrections = 20;
 
-async function readClockTrace(
-  tx: Tx,
-  name: `clock/${string}` | 'clock',
-  forUpdate = false,
-): Promise<ClockTrace | null> {
-  const text = await readStoreInfo(tx, name, forUpdate);
-  if (text === null) return name === 'clock' ? null : readClockTrace(tx, 'clock', forUpdate);
-  return JSON.parse(text) as ClockTrace;
+type TraceName = 'clock' | `clock/${string}`;
+
+/** Of all nodes, each by its name. `forUpdate` is always taken of all of them, in one order. */
+async function readClockTraces(tx: Tx, forUpdate = false): Promise<Map<TraceName, ClockTrace>> {
+  const rows = await tx.rows<{ name: TraceName; value: string }>(
+    `SELECT name, value FROM store_info WHERE name='clock' OR name LIKE 'clock/%' ORDER BY name${forUpdate ? tx.forUpdate : ''}`,
+  );
+  return new Map(rows.map(({ name, value }) => [name, JSON.parse(value) as ClockTrace]));
 }
 
 /** How all clocks were set by which the times on record were read. */
 export async function readClockCorrections(tx: Tx): Promise<ClockCorrection[]> {
-  const rows = await tx.rows<{ value: string }>(
-    "SELECT value FROM store_info WHERE name='clock' OR name LIKE 'clock/%' ORDER BY name",
-  );
-  return rows.flatMap(({ value }) => (JSON.parse(value) as ClockTrace).corrections);
+  return [...(await readClockTraces(tx)).values()].flatMap(({ corrections }) => corrections);
 }
 
 /**
  * Notes what the clock shows. Where it was set back since the last time, first sends are moved back as far, so that no key
- * looks younger than it is. Where it was set forward, keys look older, which only makes us more careful.
+ * looks younger than it is. Where it was set forward, keys look older, which only makes us more careful. Nodes on one machine have
+ * one clock: the first that notices corrects for all of them.
  * @param mayCorrect false: where it was set nothing is written, because a settlement may be under way beside it
  * @returns whether it was set
  */
@@ -111,12 +113,14 @@ export async function followClock(
 ): Promise<boolean> {
   const look = (): ClockReading => ({ ...clock.sinceBoot(), wallMs: nowMs() });
   // Each node may have a clock of its own.
-  const name = settings.cluster.enabled ? (`clock/${nodeNameHere(settings.cluster.node)}` as const) : 'clock';
+  const name: TraceName = settings.cluster.enabled ? `clock/${nodeNameHere(settings.cluster.node)}` : 'clock';
+  const knownIn = (traces: Map<TraceName, ClockTrace>) => traces.get(name) ?? traces.get('clock') ?? null;
   const isNoted = (known: ClockTrace | null, now: ClockReading) =>
     known !== null && clockSetBy(known, now) === 0 && isSameBoot(known, now) && now.bootMs - known.bootMs < everyMs;
-  if (isNoted(await readClockTrace(tx, name), look())) return false;
+  if (isNoted(knownIn(await readClockTraces(tx)), look())) return false;
   // A claim and a settlement may both have come to this: only one of them corrects what is on record.
-  const known = await readClockTrace(tx, name, true);
+  const traces = await readClockTraces(tx, true);
+  const known = knownIn(traces);
   const now = look();
   if (isNoted(known, now)) return false;
   const setMs = known === null ? 0 : clockSetBy(known, now);
@@ -136,8 +140,13 @@ export async function followClock(
     const minutes = setMs === null ? 'an unknown time' : `${Math.round(Math.abs(setMs) / 60_000)} min`;
     log.warn(`The clock was set ${setMs !== null && setMs > 0 ? 'forward' : 'back'} by ${minutes}; ages are corrected`);
   }
-  const trace: ClockTrace = { ...nextReading(known, now), corrections: corrections.slice(-mostCorrections) };
-  await writeStoreInfo(tx, name, JSON.stringify(trace));
+  const noted = new Map<TraceName, ClockTrace>();
+  if (setMs !== 0)
+    for (const [other, trace] of traces)
+      if (trace.bootId === known?.bootId && isSameStep(clockSetBy(trace, now), setMs))
+        noted.set(other, { ...trace, ...now });
+  noted.set(name, { ...nextReading(known, now), corrections: corrections.slice(-mostCorrections) });
+  for (const [of, trace] of noted) await writeStoreInfo(tx, of, JSON.stringify(trace));
   return setMs !== 0;
 }
 

@@ -184,6 +184,33 @@ onBothLabs('a clock that is set while the machine runs', (kit) => {
     expect(await sentAt()).to.equal(before - 2 * hourMs);
   });
 
+  it('is followed once by all nodes on one machine, and by each machine', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    const time = { hours: 0, wrong: 2 };
+    setClock(lab, time);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    const [sent] = await kit.rows("SELECT first_sent_at AS at FROM outbox_message WHERE entity='order'");
+    const { clock, settings } = lab.context;
+    const elsewhere = { ...clock, sinceBoot: () => ({ ...clock.sinceBoot(), bootId: 'two' }) };
+    const node = (name: string, own = clock) => ({
+      ...lab.context,
+      ...{ clock: own, settings: { ...settings, cluster: { ...settings.cluster, enabled: true, node: name } } },
+    });
+    const nodes = [node('A'), node('B'), node('C', elsewhere)];
+    const follow = async () => {
+      const all = [];
+      for (const one of nodes) all.push(await kit.store.transaction('follow the clock', (tx) => followClock(tx, one)));
+      return all;
+    };
+    expect(await follow()).to.deep.equal([false, false, false]);
+    time.wrong = 0;
+    expect(await follow()).to.deep.equal([true, false, true]);
+    expect(await follow()).to.deep.equal([false, false, false]);
+    const [moved] = await kit.rows("SELECT first_sent_at AS at FROM outbox_message WHERE entity='order'");
+    expect(Number(moved?.at)).to.be.closeTo(Number(sent?.at) - 4 * hourMs, 1_000);
+  });
+
   it('makes no key look younger: the clock was two hours fast at the first send', async () => {
     const lab = await kit.start({ customers: 1, orders: 1 });
     const time = { hours: 0, wrong: 2 };
