@@ -37,7 +37,12 @@ export function wallLeadMs({ nowMs, clock }: Clocks): number {
 
 /** By how many milliseconds the clock was set since it had this lead; below 0 is back. Within the tolerance it was not. */
 export function clockSetSince(leadMs: number, context: Clocks): number {
-  const setMs = wallLeadMs(context) - leadMs;
+  return clockSetBetween(leadMs, wallLeadMs(context));
+}
+
+/** The same between two leads. Pure. */
+export function clockSetBetween(leadMs: number, laterLeadMs: number): number {
+  const setMs = laterLeadMs - leadMs;
   return Math.abs(setMs) > clockToleranceMs ? setMs : 0;
 }
 

@@ -1,5 +1,5 @@
 import type { InSource } from '../model/record.js';
-import { upsertRows } from './rows.js';
+import { placeholders, upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
 /** Facts about the store itself, each under one name. */
@@ -30,6 +30,18 @@ type StoreInfoName =
 export async function readStoreInfo(tx: Tx, name: StoreInfoName, forUpdate = false): Promise<string | null> {
   const lock = forUpdate ? tx.forUpdate : '';
   return (await tx.value<string>(`SELECT value FROM store_info WHERE name=?${lock}`, [name])) ?? null;
+}
+
+/** Several at once; what has no value is left out. */
+export async function readStoreInfos<Name extends StoreInfoName>(
+  tx: Tx,
+  names: readonly Name[],
+): Promise<Map<Name, string>> {
+  const rows = await tx.rows<{ name: Name; value: string }>(
+    `SELECT name, value FROM store_info WHERE name IN ${placeholders(names.length)}`,
+    names,
+  );
+  return new Map(rows.map(({ name, value }) => [name, value]));
 }
 
 export async function writeStoreInfo(tx: Tx, name: StoreInfoName, value: string): Promise<void> {

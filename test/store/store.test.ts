@@ -384,6 +384,15 @@ onServers('a store', (kit) => {
   };
   const say = servers[kit.dialect as keyof typeof servers];
 
+  it('shows a transaction what others commit meanwhile', async () => {
+    const other = await kit.connect();
+    const seen = await kit.store.transaction('look twice', async (tx) => {
+      const look = () => readStoreInfo(tx, 'environment');
+      return [await look(), await other.transaction('write', (its) => put(its, 'environment', 'yes')), await look()];
+    });
+    expect(seen).to.deep.equal([null, 1, 'yes']);
+  });
+
   it('runs a whole transaction again after a deadlock', async () => {
     await kit.store.transaction('begin', async (tx) => {
       await put(tx, 'a', '0');

@@ -82,12 +82,12 @@ export class LaneKeeper {
       },
       at,
     );
-    if (effects.closesBreaker && (await resumeLane(tx, 'service', ['outage'])) > 0) {
+    if (effects.closesBreaker && outage && (await resumeLane(tx, 'service', ['outage'])) > 0) {
       // How long messages in doubt had to wait came from the outage, which is over.
       const hasten = "UPDATE outbox_message SET next_attempt_at=? WHERE state='in_doubt' AND next_attempt_at>?";
       await tx.run(hasten, [at + afterOutageMs, at + afterOutageMs]);
     }
-    await dropEndedPauses(tx, at);
+    await dropEndedPauses(tx, pauses, at);
     for (const pause of effects.pauses) {
       // A probe that failed makes an outage longer; it is still the same one.
       const going = pause.cause === 'outage' ? outage : undefined;

@@ -2,7 +2,7 @@ import { shownReason } from '../../audit/audit-log.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { clockSetSince } from '../../store/clock.js';
+import { clockSetBetween, wallLeadMs } from '../../store/clock.js';
 import { recordSuccess } from '../../store/job-runs.js';
 import { padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
@@ -26,9 +26,14 @@ import { afterOutageMs } from './lane-keeper.js';
 import { forbiddenBefore, passedSinceForbidden } from './past-requests.js';
 import { noteStates } from './profile-notices.js';
 
+/** While deliveries succeed, it is put on record so often that they do. */
+const successEveryMs = 1_000;
+
 /** Settles what was sent, in batches: message, attempt, binding and audit. */
 export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
   #resent: ResentCustomers = { acknowledged: 0, existed: 0 };
+  /** When it was put on record last that deliveries succeed. */
+  #succeededAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly context: JobContext,
@@ -41,16 +46,16 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
   }
 
   async settle(tx: Tx, ended: readonly Ended<ClaimedMessage, Delivered>[], at: number): Promise<Settled> {
-    const { actor, random } = this.context;
+    const { actor, random, clock } = this.context;
     const { delivery, service } = this.context.settings;
     const { backoffBaseSeconds, backoffMaxSeconds } = delivery;
     const maxMs = backoffMaxSeconds * 1000;
     // The ages on record are corrected first: what is written now is of the clock as it is.
-    if (ended.some(({ about }) => clockSetSince(about.wallLeadMs, this.context) !== 0))
-      await followClock(tx, this.context);
+    const leadMs = wallLeadMs(this.context);
+    if (ended.some(({ about }) => clockSetBetween(about.wallLeadMs, leadMs) !== 0)) await followClock(tx, this.context);
     const judged = (await heedForbidden(tx, ended)).map((one): SettledMessage => {
       // Set forward, first sends look older than they are, which only makes us more careful.
-      const setMs = clockSetSince(one.about.wallLeadMs, this.context);
+      const setMs = clockSetBetween(one.about.wallLeadMs, leadMs);
       const setBackMs = Math.min(setMs, 0);
       const { firstSentAt } = one.about;
       const isKnown = firstSentAt !== null && firstSentAt !== sentUnknownWhen;
@@ -69,7 +74,11 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
     const settledById = new Map(settled.map((one) => [one.about.id, one]));
     const all = judged.map((one) => settledById.get(one.about.id) ?? one);
     await this.#promoteDependents(tx, settled, at);
-    if (settled.some(({ transition }) => transition.state === 'delivered')) await recordSuccess(tx, 'deliver', at);
+    const nowMs = clock.monotonicMs();
+    const isSuccess =
+      nowMs - this.#succeededAtMs >= successEveryMs &&
+      settled.some(({ transition }) => transition.state === 'delivered');
+    if (isSuccess) await recordSuccess(tx, 'deliver', at);
     await this.#noteStates(tx, settled, at);
     const adopted = await this.#adopt(tx, settled, at);
     const { existing, ...resent } = resentCustomers(settled, this.#resent);
@@ -86,6 +95,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
       })),
       committed: () => {
         killPoint('after-settle-commit');
+        if (isSuccess) this.#succeededAtMs = nowMs;
         this.tally.countMessages(all);
         for (const [id, outcome] of adopted) this.tally.countAdopted(id, outcome);
         this.#resent = resent;

@@ -2,7 +2,7 @@ import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Entity } from '../../model/record.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+import { readStoreInfos, writeStoreInfo } from '../../store/store-info.js';
 import { doubtBoundContents } from '../outbox/bindings.js';
 import { setContentHashes, unknownContent } from '../outbox/content-hash.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
@@ -155,7 +155,8 @@ export async function markRecovered(tx: Tx): Promise<void> {
  * then its existence at the service says nothing about its fields.
  */
 export async function fromBeforeRecovery(tx: Tx): Promise<(messageId: number) => boolean> {
-  if ((await readStoreInfo(tx, 'recovery')) !== null) return () => true;
-  const upTo = Number((await readStoreInfo(tx, 'recovered_to')) ?? 0);
+  const known = await readStoreInfos(tx, ['recovery', 'recovered_to']);
+  if (known.has('recovery')) return () => true;
+  const upTo = Number(known.get('recovered_to') ?? 0);
   return (messageId) => messageId <= upTo;
 }

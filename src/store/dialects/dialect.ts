@@ -79,7 +79,7 @@ export interface StoreDialect {
   sessions?(dataSource: DataSource): () => StoreSession;
   /** The socket of a connection as the driver has it; absent: there is none. */
   socketOf?(connection: object): { destroy(error: Error): unknown };
-  /** Limits each session from its next use on: called once the schema is up to date. */
+  /** Limits each session from its next use on, and sets what its transactions see: called once the schema is up to date. */
   limitSessions?(dataSource: DataSource): void;
 
   readonly begin: readonly string[];

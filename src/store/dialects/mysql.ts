@@ -16,8 +16,12 @@ const poolIdleMs = 5_000;
  */
 const limits = 'SET SESSION wait_timeout=10, lock_wait_timeout=50 /*M!100300 , SESSION idle_transaction_timeout=5 */';
 
+/** What a transaction reads, others may change, unless it locks it. Set once a session: it would be a statement more for each transaction. */
+const isolation = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
+
 interface Session {
   query(sql: string, done: (error: unknown) => void): void;
+  destroy(): void;
 }
 
 /** Deadlock, lock wait timeout, snapshot conflict: the server asks for the whole transaction again (field notes, InnoDB). */
@@ -81,10 +85,13 @@ export const mysql: StoreDialect = {
       limited.add(session);
       // Commands of one connection stand in line, so this one comes first. A connection that is broken says so to its user.
       session.query(limits, () => undefined);
+      session.query(isolation, (error) => {
+        if (error) session.destroy();
+      });
     });
   },
 
-  begin: ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED', 'START TRANSACTION'],
+  begin: ['START TRANSACTION'],
   beginSnapshot: [
     'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ',
     'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY',
