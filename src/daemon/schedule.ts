@@ -209,8 +209,9 @@ export class JobScheduler implements Scheduler {
     let known = lead();
     return () => {
       this.beat();
-      const isSet = Math.abs(lead() - known) > leastStepMs;
+      const before = known;
       known = lead();
+      const isSet = Math.abs(known - before) > leastStepMs;
       if (!isSet) return;
       this.log.warn('The clock was set; the schedule starts over');
       for (const planned of this.#planned) {
