@@ -127,7 +127,7 @@ export function serviceEqualsErp(history: History): string[] {
 }
 
 /** Of orders that share a number the binding says which is which. */
-function heldOf({ erp, ledger, bindings }: History, order: Row): LedgerOrder[] {
+export function heldOf({ erp, ledger, bindings }: History, order: Row): LedgerOrder[] {
   const held = ledger.orders.filter((one) => one.reference === order.order_no);
   if (erp.orders.filter(({ order_no }) => order_no === order.order_no).length === 1) return held;
   const bound = bindings.find((one) => one.entity === 'order' && one.source_key === keyOf(order));

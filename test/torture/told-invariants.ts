@@ -1,7 +1,7 @@
 import type { Row } from './erp-desk.js';
 import type { History } from './history.js';
 import { judgeOrder } from './judge-erp.js';
-import { waitsForPerson } from './record-invariants.js';
+import { heldOf, waitsForPerson } from './record-invariants.js';
 
 /** An event that was taken brings a read that began after it, unless the order is no more. */
 export function announcedIsRead({ announced, ledger }: History): string[] {
@@ -25,7 +25,7 @@ export function writtenBackAsAcknowledged(history: History): string[] {
   const rows = new Map(writtenBack.map((row) => [row.order_key, row]));
   return erp.orders.flatMap((order) => {
     const key = `${order.id}`;
-    const held = ledger.orders.find(({ reference }) => reference === order.order_no);
+    const [held] = heldOf(history, order);
     if (!held || !bound.has(key) || judgeOrder(order, erp).kind !== 'good') return [];
     if (waitsForPerson(history, 'order', key) || history.resolved.has(`order ${key}`)) return [];
     const row = rows.get(key);
