@@ -87,8 +87,6 @@ export async function movePauses(tx: Tx, byMs: number): Promise<void> {
 
 /** Forgets those of these pauses whose time is over. An outage stays on record until the service answers. */
 export async function dropEndedPauses(tx: Tx, pauses: readonly LanePause[], nowMs: number): Promise<void> {
-  const isOver = ({ cause, until_at: until }: LanePause) =>
-    (cause === 'throttled' || cause === 'limit') && until !== null && until <= nowMs;
-  if (!pauses.some(isOver)) return;
+  if (!pauses.some(({ until_at }) => until_at !== null && until_at <= nowMs)) return;
   await tx.run("DELETE FROM lane_pause WHERE cause IN ('throttled','limit') AND until_at<=?", [nowMs]);
 }

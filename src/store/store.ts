@@ -89,7 +89,7 @@ export class Line {
  *
  * SQLite has one connection, so transactions stand in line and begin with the write lock (a transaction that reads first
  * and writes later can be refused at once). While another process holds that lock they wait here, and not in the driver,
- * which would stop every timer and socket of this process. The others use a pool at READ COMMITTED.
+ * which would stop every timer and socket of this process. The others use a pool, and write at READ COMMITTED.
  */
 export class Store {
   readonly dialect: StoreDialect;

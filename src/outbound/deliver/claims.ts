@@ -8,7 +8,7 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
 import { advanceBindings } from '../outbox/bindings.js';
-import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
+import { keyLifetimeMs } from '../outbox/idempotency-key.js';
 import { isBack, longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
 import {
   closeAsSettled,
@@ -24,14 +24,14 @@ import {
   type UnaskedRemoval,
   type Unsendable,
 } from './claim-messages.js';
-import { followClock, inParts } from './clock-trace.js';
+import { followClock, forgetFutureSends, inParts } from './clock-trace.js';
 import type { DeliveryTally } from './deliver-result.js';
 import { lookUpEntities } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';
 
 /**
- * After a clock that ran ahead was set right: it is unknown when a message was sent "tomorrow", so that its key counts as
- * forgotten, and a message that waits until then waits no longer. Where no time lies ahead nothing is written.
+ * After a clock that ran ahead was set right: what was sent "tomorrow" counts as forgotten, and a message that waits until then
+ * waits no longer. Where no time lies ahead nothing is written.
  * @param longestWaitMs the longest that a message waits for its next try
  * @returns how many messages had such a time
  */
@@ -41,22 +41,15 @@ async function fixFutureTimestamps(
   longestWaitMs: number,
   sources: readonly string[],
 ): Promise<number> {
-  // By their ids: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
-  const sent = await tx.rows<{ id: number }>(
-    "SELECT id FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at>?",
-    [nowMs + clockToleranceMs],
-  );
+  const sent = await forgetFutureSends(tx, nowMs);
   const waiting = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message
       WHERE state IN ('pending','in_doubt') AND entity IN ('customer','order') AND source IN ${placeholders(sources.length)}
         AND is_backlog IN (0,1) AND next_attempt_at>? AND next_attempt_at<?`,
     [...sources, nowMs + longestWaitMs + clockToleranceMs, removalAfterThisPass],
   );
-  for (const [rows, change, value] of [
-    [sent, 'UPDATE outbox_message SET first_sent_at=?', sentUnknownWhen],
-    [waiting, 'UPDATE outbox_message SET next_attempt_at=?', nowMs],
-  ] as const)
-    await inParts(tx, rows, `${change} WHERE state IN ('pending','in_doubt') AND`, [value]);
+  const update = "UPDATE outbox_message SET next_attempt_at=? WHERE state IN ('pending','in_doubt') AND";
+  await inParts(tx, waiting, update, [nowMs]);
   return new Set([...sent, ...waiting].map(({ id }) => id)).size;
 }
 

@@ -2,10 +2,11 @@ import { defaultSource, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { clockToleranceMs } from '../../store/clock.js';
 import { movePauses } from '../../store/lane-pauses.js';
+import { lockNodes } from '../../store/lease-rows.js';
 import { nodeNameHere } from '../../store/nodes.js';
 import { placeholders } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
-import { writeStoreInfo } from '../../store/store-info.js';
+import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
 
 /** What the clock on the wall showed at a moment, beside a clock that cannot be set. */
@@ -86,10 +87,12 @@ const mostCorrections = 20;
 
 type TraceName = 'clock' | `clock/${string}`;
 
-/** Of all nodes, each by its name. `forUpdate` is always taken of all of them, in one order. */
-async function readClockTraces(tx: Tx, forUpdate = false): Promise<Map<TraceName, ClockTrace>> {
+/** Of all nodes, each by its name. @param lock all of them, or this one alone, which is then all that is read */
+async function readClockTraces(tx: Tx, lock: 'all' | TraceName | null = null): Promise<Map<TraceName, ClockTrace>> {
+  const where = lock === null || lock === 'all' ? "name='clock' OR name LIKE 'clock/%'" : 'name=?';
   const rows = await tx.rows<{ name: TraceName; value: string }>(
-    `SELECT name, value FROM store_info WHERE name='clock' OR name LIKE 'clock/%' ORDER BY name${forUpdate ? tx.forUpdate : ''}`,
+    `SELECT name, value FROM store_info WHERE ${where} ORDER BY name${lock === null ? '' : tx.forUpdate}`,
+    lock === null || lock === 'all' ? [] : [lock],
   );
   return new Map(rows.map(({ name, value }) => [name, JSON.parse(value) as ClockTrace]));
 }
@@ -102,7 +105,7 @@ export async function readClockCorrections(tx: Tx): Promise<ClockCorrection[]> {
 /**
  * Notes what the clock shows. Where it was set back since the last time, first sends are moved back as far, so that no key
  * looks younger than it is. Where it was set forward, keys look older, which only makes us more careful. Nodes on one machine have
- * one clock: the first that notices corrects for all of them.
+ * one clock: the first that notices corrects for all of them, once nothing is put on record any more by the clock as it was.
  * @param mayCorrect false: where it was set nothing is written, because a settlement may be under way beside it
  * @returns whether it was set
  */
@@ -112,20 +115,33 @@ export async function followClock(
   mayCorrect = true,
 ): Promise<boolean> {
   const look = (): ClockReading => ({ ...clock.sinceBoot(), wallMs: nowMs() });
-  // Each node may have a clock of its own.
-  const name: TraceName = settings.cluster.enabled ? `clock/${nodeNameHere(settings.cluster.node)}` : 'clock';
-  const knownIn = (traces: Map<TraceName, ClockTrace>) => traces.get(name) ?? traces.get('clock') ?? null;
+  const isCluster = settings.cluster.enabled;
+  const name: TraceName = isCluster ? `clock/${nodeNameHere(settings.cluster.node)}` : 'clock';
   const isNoted = (known: ClockTrace | null, now: ClockReading) =>
     known !== null && clockSetBy(known, now) === 0 && isSameBoot(known, now) && now.bootMs - known.bootMs < everyMs;
-  if (isNoted(knownIn(await readClockTraces(tx)), look())) return false;
-  // A claim and a settlement may both have come to this: only one of them corrects what is on record.
-  const traces = await readClockTraces(tx, true);
-  const known = knownIn(traces);
+  const own = await readStoreInfo(tx, name);
+  if (isNoted(own === null ? null : JSON.parse(own), look())) return false;
+
+  // A new node has the clock of those that ran on its machine before, or of the one that shared the store with none.
+  const knownIn = (traces: Map<TraceName, ClockTrace>) =>
+    traces.get(name) ??
+    [...traces.values()].find(({ bootId }) => bootId === look().bootId) ??
+    traces.get('clock') ??
+    null;
+  const seen = knownIn(await readClockTraces(tx));
+  const isSet = seen !== null && clockSetBy(seen, look()) !== 0;
+  if (isSet && !mayCorrect) return true;
+  // What other nodes put on record by the clock as it was has to be seen here: their transactions end first.
+  if (isSet && isCluster) await lockNodes(tx);
+  // A claim and a settlement may both have come to this: only one of them writes.
+  const traces = await readClockTraces(tx, isSet ? 'all' : name);
+  const known = knownIn(traces) ?? seen;
   const now = look();
   if (isNoted(known, now)) return false;
   const setMs = known === null ? 0 : clockSetBy(known, now);
-  if (setMs !== 0 && !mayCorrect) return true;
-  const corrections = known?.corrections ?? [];
+  // In this very moment: the next one that looks corrects.
+  if (setMs !== 0 && !isSet) return false;
+  const corrections = traces.get(name)?.corrections ?? [];
   if (setMs !== 0) {
     const attemptId = Number((await tx.value<number>('SELECT MAX(id) AS id FROM attempt')) ?? 0);
     corrections.push({ attemptId, atMs: now.wallMs, forwardMs: Math.max(setMs ?? 0, 0) });
@@ -139,14 +155,12 @@ export async function followClock(
     if (setMs !== null) await movePauses(tx, setMs);
     const minutes = setMs === null ? 'an unknown time' : `${Math.round(Math.abs(setMs) / 60_000)} min`;
     log.warn(`The clock was set ${setMs !== null && setMs > 0 ? 'forward' : 'back'} by ${minutes}; ages are corrected`);
-  }
-  const noted = new Map<TraceName, ClockTrace>();
-  if (setMs !== 0)
     for (const [other, trace] of traces)
-      if (trace.bootId === known?.bootId && isSameStep(clockSetBy(trace, now), setMs))
-        noted.set(other, { ...trace, ...now });
-  noted.set(name, { ...nextReading(known, now), corrections: corrections.slice(-mostCorrections) });
-  for (const [of, trace] of noted) await writeStoreInfo(tx, of, JSON.stringify(trace));
+      if (other !== name && trace.bootId === known?.bootId && isSameStep(clockSetBy(trace, now), setMs))
+        await writeStoreInfo(tx, other, JSON.stringify({ ...trace, ...now }));
+  }
+  const trace: ClockTrace = { ...nextReading(known, now), corrections: corrections.slice(-mostCorrections) };
+  await writeStoreInfo(tx, name, JSON.stringify(trace));
   return setMs !== 0;
 }
 
@@ -164,6 +178,20 @@ async function moveFirstSends(tx: Tx, byMs: number | null, closedSinceMs: number
   );
   const moved = 'UPDATE outbox_message SET first_sent_at=COALESCE(first_sent_at+?, ?) WHERE';
   await inParts(tx, rows, moved, [byMs, sentUnknownWhen]);
+}
+
+/**
+ * After a clock that ran ahead was set right, it is unknown when a message was sent "tomorrow": its key counts as forgotten.
+ * @returns the messages
+ */
+export async function forgetFutureSends(tx: Tx, nowMs: number): Promise<{ id: number }[]> {
+  // By their ids: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
+  const sent = await tx.rows<{ id: number }>(
+    "SELECT id FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at>?",
+    [nowMs + clockToleranceMs],
+  );
+  await inParts(tx, sent, "UPDATE outbox_message SET first_sent_at=? WHERE state='in_doubt' AND", [sentUnknownWhen]);
+  return sent;
 }
 
 /** Updates rows by their ids, so many at a time. @param update up to the condition on the id */

@@ -82,6 +82,7 @@ export class LaneKeeper {
       },
       at,
     );
+    // One that another node writes in this moment stays for its next probe.
     if (effects.closesBreaker && outage && (await resumeLane(tx, 'service', ['outage'])) > 0) {
       // How long messages in doubt had to wait came from the outage, which is over.
       const hasten = "UPDATE outbox_message SET next_attempt_at=? WHERE state='in_doubt' AND next_attempt_at>?";

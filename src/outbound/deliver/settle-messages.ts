@@ -74,9 +74,9 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
     const settledById = new Map(settled.map((one) => [one.about.id, one]));
     const all = judged.map((one) => settledById.get(one.about.id) ?? one);
     await this.#promoteDependents(tx, settled, at);
-    const nowMs = clock.monotonicMs();
+    const monotonicMs = clock.monotonicMs();
     const isSuccess =
-      nowMs - this.#succeededAtMs >= successEveryMs &&
+      monotonicMs - this.#succeededAtMs >= successEveryMs &&
       settled.some(({ transition }) => transition.state === 'delivered');
     if (isSuccess) await recordSuccess(tx, 'deliver', at);
     await this.#noteStates(tx, settled, at);
@@ -95,7 +95,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
       })),
       committed: () => {
         killPoint('after-settle-commit');
-        if (isSuccess) this.#succeededAtMs = nowMs;
+        if (isSuccess) this.#succeededAtMs = monotonicMs;
         this.tally.countMessages(all);
         for (const [id, outcome] of adopted) this.tally.countAdopted(id, outcome);
         this.#resent = resent;

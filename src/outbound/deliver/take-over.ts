@@ -3,7 +3,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import type { Tx } from '../../store/store.js';
 import { doubtOlderEpochs, giveBackUnsent } from '../outbox/transitions.js';
 import { endOlderEpochs, unendedWrites } from './attempts.js';
-import { followClock } from './clock-trace.js';
+import { followClock, forgetFutureSends } from './clock-trace.js';
 import type { LeftMarks } from './send-marks.js';
 
 /**
@@ -32,6 +32,8 @@ export async function takeOver(
   await appendAudit(tx, lines, at);
   // After what was being sent has its time of the first send.
   await followClock(tx, context);
+  // A node that ended before another one on its machine noticed a step had claimed by the clock as it was.
+  await forgetFutureSends(tx, context.nowMs());
   return { inDoubt: doubted.length, unsent };
 }
 
