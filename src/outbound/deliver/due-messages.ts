@@ -186,10 +186,13 @@ export async function readyMessages(
   return tx.rows<ReadyMessage>(asked.length === 1 ? select : each.join(' UNION ALL '), parameters);
 }
 
-/** Message `m` with what it may have to wait for: its customer's binding `c` and its own binding `w`. */
+/**
+ * Message `m` with what it may have to wait for: its customer's binding `c` and its own binding `w`. NULLIF and CASE change nothing:
+ * where both sides are a constant, PostgreSQL may read all bindings of that entity for each message (measured).
+ */
 export const candidates = `outbox_message m
-           LEFT JOIN binding c ON c.entity='customer' AND c.source_key=m.customer_key
-           LEFT JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key`;
+           LEFT JOIN binding c ON c.entity=CASE WHEN m.customer_key IS NULL THEN '' ELSE 'customer' END AND c.source_key=m.customer_key
+           LEFT JOIN binding w ON w.entity=NULLIF(m.entity,'') AND w.source_key=m.source_key`;
 
 /**
  * What has to be true of a candidate, besides its state and time, before it may be sent. Joins and not EXISTS, and a CASE
