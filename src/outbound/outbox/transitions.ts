@@ -94,8 +94,7 @@ export async function settleSending(
     closed_at: transition.state === 'delivered' ? nowMs : null,
     ...request,
   }));
-  const isOurs = "t.state='sending' AND t.claim_epoch=?";
-  return updateRows(tx, 'outbox_message', ['id', 'attempts'], rows, isOurs, [epoch], {
+  return updateRows(tx, 'outbox_message', ['id', 'attempts'], rows, "t.state='sending' AND t.claim_epoch=?", [epoch], {
     // Another node may have moved it back meanwhile, because its clock was set back.
     first_sent_at: 'CASE WHEN t.first_sent_at<v.first_sent_at THEN t.first_sent_at ELSE v.first_sent_at END',
   });
@@ -114,10 +113,8 @@ export async function doubtOlderEpochs(tx: Tx, epoch: number, nowMs: number, ali
   const doubted = await tx.rows<MessageName>(select, parameters);
   if (doubted.length > 0)
     await tx.run(
-      `UPDATE outbox_message
-          SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at, claimed_at),
-              reason='The process that was sending it stopped without an outcome.'
-        WHERE ${isOver}`,
+      `UPDATE outbox_message SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at, claimed_at),
+              reason='The process that was sending it stopped without an outcome.' WHERE ${isOver}`,
       [nowMs, ...parameters],
     );
   return doubted;
@@ -248,8 +245,7 @@ export async function supersedeUnsent(
 }
 
 /**
- * These messages have nothing to say any more, because the service holds (or has lost) their
- * records already.
+ * These messages have nothing to say any more, because the service holds (or has lost) their records already.
  * @param serviceId the id that the service has given to the one record
  */
 export async function closeAsSettled(
