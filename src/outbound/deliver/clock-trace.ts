@@ -137,7 +137,7 @@ export async function followClock(
   const traces = await readClockTraces(tx, isSet ? 'all' : name);
   const known = knownIn(traces) ?? seen;
   const now = look();
-  if (isNoted(known, now)) return false;
+  if (traces.has(name) && isNoted(known, now)) return false;
   const setMs = known === null ? 0 : clockSetBy(known, now);
   // In this very moment: the next one that looks corrects.
   if (setMs !== 0 && !isSet) return false;
