@@ -5,6 +5,7 @@ import { type DeskOptions, desk } from './desk.js';
 import { checkRatios } from './drain/check.js';
 import { contenderNames } from './drain/contenders.js';
 import { type DrainOptions, drain } from './drain/drain.js';
+import { type KillOptions, kill } from './kill.js';
 import { limitUse, standardDelaysMs, standardLimits, unknownLimitUse } from './limits.js';
 import { type OutageOptions, outage } from './outage.js';
 import { rate } from './rate.js';
@@ -27,6 +28,7 @@ program
     '--check',
     'only a short one, which fails where a ratio is a fifth below the one in bench/recorded-ratios.json',
   )
+  .option('--flame-graph <file>', 'draw an SVG of what the main thread does; the one that is measured last')
   .option('--json', 'print JSON')
   .action(async (options: DrainOptions & { check?: boolean; json?: boolean }) => {
     if (options.check) {
@@ -154,6 +156,25 @@ program
     const result = await outage(options);
     if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`);
     else console.table([result]);
+  });
+program
+  .command('kill')
+  .description('kill a daemon again and again in a drain under a limit: what is in doubt, and how soon it goes on')
+  .addOption(
+    new Option('--store <type>', 'a server is started for it')
+      .choices(['sqlite', 'mariadb', 'postgres'])
+      .default('sqlite'),
+  )
+  .option('--kills <n>', 'how often', Number, 10)
+  .option('--requests-per-second <n>', 'limit of the service', Number, 200)
+  .option('--json', 'print JSON')
+  .action(async (options: KillOptions & { json?: boolean }) => {
+    const { kills, ...rest } = await kill(options);
+    if (options.json) process.stdout.write(`${JSON.stringify({ kills, ...rest })}\n`);
+    else {
+      console.table(kills);
+      console.table([rest]);
+    }
   });
 program
   .command('webhooks')

@@ -1,4 +1,5 @@
 import { contenders } from './contenders.js';
+import { drawWhile } from './flame-graph.js';
 import { type DrainMeasure, type DrainTask, workBetween } from './task.js';
 
 /** A process of its own, for one contender: is told by its parent what to do, says that it is ready, starts when told, and reports. */
@@ -10,7 +11,8 @@ process.once('message', async ({ name, task }: { name: string; task: DrainTask }
     const before = await contender.work?.();
     const cpu = process.cpuUsage();
     const startedAt = performance.now();
-    await contender.drain();
+    if (task.flameGraph) await drawWhile(task.flameGraph, contender.drain);
+    else await contender.drain();
     const seconds = (performance.now() - startedAt) / 1000;
     const used = process.cpuUsage(cpu);
     const after = await contender.work?.();

@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { child, message } from '../child.js';
 import { Servers } from '../servers.js';
 import { contenderNames } from './contenders.js';
@@ -14,6 +14,8 @@ export interface DrainOptions {
   concurrency: number;
   /** All of them unless some are named. */
   contenders: readonly string[];
+  /** A file, for what the main thread of the one measured last does; that takes time of its own. */
+  flameGraph?: string;
 }
 
 /** Medians over the rounds. */
@@ -51,7 +53,7 @@ export async function drain(
 
 async function measureOne(
   name: string,
-  { orders, waiting = orders, concurrency }: DrainOptions,
+  { orders, waiting = orders, concurrency, flameGraph }: DrainOptions,
   servers: Servers,
 ): Promise<DrainMeasure> {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-drain-'));
@@ -66,6 +68,7 @@ async function measureOne(
       concurrency,
       serviceUrl,
       folder,
+      ...(flameGraph && { flameGraph: resolve(flameGraph) }),
       ...(place ? { database: place.database } : {}),
     };
     contender.send({ name, task });

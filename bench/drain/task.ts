@@ -6,6 +6,8 @@ export interface DrainTask {
   /** Requests under way at once. */
   concurrency: number;
   serviceUrl: string;
+  /** Where to draw what the main thread does; that takes time of its own. */
+  flameGraph?: string;
   /** Of its own, and empty. */
   folder: string;
   /** An empty database on a server of the kind that the contender needs. */

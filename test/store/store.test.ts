@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -515,6 +515,22 @@ onServers('a store', (kit) => {
 
 describe('a store in MariaDB', () => {
   const kit = useStore('mysql');
+
+  it('lets nobody have a connection whose isolation it could not set', () => {
+    const pool = new EventEmitter();
+    mysql.limitSessions?.({ driver: { pool } } as never);
+    for (const fails of [false, true]) {
+      let isDestroyed = false;
+      pool.emit('acquire', {
+        query: (sql: string, done: (error: unknown) => void) =>
+          done(fails && sql.includes('ISOLATION') ? new Error('the server refuses') : null),
+        destroy: () => {
+          isDestroyed = true;
+        },
+      });
+      expect(isDestroyed).to.equal(fails);
+    }
+  });
 
   it('warns about a server that may lose what it acknowledged', async () => {
     const root = await kit.mariaDb.server.connect();
