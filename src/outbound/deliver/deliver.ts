@@ -32,8 +32,6 @@ const maxIdleMs = 10_000;
 const idlePollMs = 2_000;
 /** How often it looks for news while a backlog is under way, and whether it is its turn to probe. */
 const newsPollMs = 100;
-/** So many are claimed in one transaction, which stops everything else where the store is a file. */
-const mostAtOnce = 128;
 /** So often in a row it asks the dispatcher again at once when all that it named was gone. */
 const mostInVain = 5;
 /** Look-ups under way at once: they are few. */
@@ -180,7 +178,11 @@ class Delivery {
     // A probe takes what is not due yet, and a dispatcher of its own may know of more.
     const nothingDue = this.#waits.nothingDue && !probing && this.options.dispatcher === undefined;
     const lookedAt = clock.monotonicMs();
-    const started = nothingDue ? 0 : probing ? await this.#probe() : await this.#fill(Math.min(room, mostAtOnce));
+    const started = nothingDue
+      ? 0
+      : probing
+        ? await this.#probe()
+        : await this.#fill(Math.min(room, store.dialect.messagesAtOnce));
     if (started > 0) return null;
     if (probing) this.lease.probeTurns.giveBack();
     // What ends may make others ready: customers their orders.

@@ -62,8 +62,6 @@ interface Outcome {
   ended: Ended<unknown, unknown>;
 }
 
-/** Outcomes of one transaction, which stops everything else where the store is a file. */
-const maxBatch = 96;
 /** So many outcomes at once are those of a drain, which makes garbage faster than little room for it is worth. */
 const drainBatch = 10;
 /** So many requests are begun beyond those that may be under way: begun, each holds some 30 kB until it ends. */
@@ -97,6 +95,8 @@ export class Exchange {
     usual: { waiting: [], sending: 0 },
     patient: { waiting: [], sending: 0 },
   };
+  /** Outcomes of one transaction. */
+  readonly #maxBatch: number;
   /** So many are sent at once: a few more than may be under way, so that the rate limiter always has the next ones. */
   readonly #places: number;
 
@@ -105,6 +105,7 @@ export class Exchange {
     private readonly lease: ServiceLease,
     private readonly gate: SendGate,
   ) {
+    this.#maxBatch = (context.store.dialect.messagesAtOnce * 3) / 4;
     this.#places = concurrencyOf(context.settings.service) + startedAhead;
   }
 
@@ -221,7 +222,7 @@ export class Exchange {
 
   #add(outcome: Outcome): void {
     // A full batch gains nothing by waiting.
-    if (this.#waiting.push(outcome) >= maxBatch) this.#gathering.abort(noReason);
+    if (this.#waiting.push(outcome) >= this.#maxBatch) this.#gathering.abort(noReason);
     this.resume();
   }
 
@@ -240,15 +241,15 @@ export class Exchange {
     const { clock, log } = this.context;
     this.#isHurried = false;
     while (this.#waiting.length > 0 && !this.lease.lost) {
-      if (this.#waiting.length < maxBatch) {
+      if (this.#waiting.length < this.#maxBatch) {
         const longMs = Math.min(gatherMs.most, Math.max(gatherMs.long, this.#settlingMs * gatherMs.settlements));
         await clock.sleep(gatherMs.least);
         this.#gathering = new AbortController();
-        const mayGather = !this.#isHurried && this.#waiting.length < maxBatch;
+        const mayGather = !this.#isHurried && this.#waiting.length < this.#maxBatch;
         if (mayGather) await clock.sleep(longMs - gatherMs.least, this.#gathering.signal);
       }
       await nextTurn();
-      const batch = this.#waiting.slice(0, maxBatch);
+      const batch = this.#waiting.slice(0, this.#maxBatch);
       const begunAtMs = clock.monotonicMs();
       try {
         await this.#settle(batch);

@@ -70,6 +70,8 @@ export interface StoreDialect {
   readonly driver: DataSourceOptions['type'];
   /** So many transactions at once; others wait in line here, not in the driver. */
   readonly connections: number;
+  /** So many messages are claimed in one transaction at most, and three quarters of them settled. */
+  readonly messagesAtOnce: number;
   options(settings: StoreSettings, readOnly: boolean): DataSourceOptions;
   /** How messages call it, e.g. `waybill@db.example:5432/waybill`. */
   place(settings: StoreSettings): string;

@@ -38,6 +38,8 @@ export const mysql: StoreDialect = {
   name: 'mysql',
   driver: 'mysql',
   connections: 6,
+  // With half as many the server takes an eighth more CPU time for each message, and a drain as much longer.
+  messagesAtOnce: 256,
   keepsStatements: false,
   options(settings): DataSourceOptions {
     const { database, user, password, ...place } = serverOf(settings);

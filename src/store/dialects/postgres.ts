@@ -50,6 +50,8 @@ export const postgres: StoreDialect = {
   name: 'postgres',
   driver: 'postgres',
   connections: 6,
+  // With twice as many a drain took a tenth longer.
+  messagesAtOnce: 128,
   keepsStatements: false,
   options(settings, readOnly): DataSourceOptions {
     const { database, user, password, ...place } = serverOf(settings);

@@ -27,6 +27,8 @@ export const sqlite: StoreDialect = {
   name: 'sqlite',
   driver: 'better-sqlite3',
   connections: 1,
+  // A transaction stops everything else in this process meanwhile.
+  messagesAtOnce: 128,
   options(settings, readOnly): DataSourceOptions {
     const file = fileOf(settings);
     if (!readOnly) createPrivateFile(file);

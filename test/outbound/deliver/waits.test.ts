@@ -3,6 +3,9 @@ import { expect } from 'chai';
 import type { Settings } from '../../../src/config/settings.js';
 import { Exchange, type Settler } from '../../../src/outbound/deliver/exchange.js';
 import { Waits } from '../../../src/outbound/deliver/waits.js';
+import { systemClock } from '../../../src/store/clock.js';
+import { mysql } from '../../../src/store/dialects/mysql.js';
+import { sqlite } from '../../../src/store/dialects/sqlite.js';
 import { requestWakeUp } from '../../../src/store/job-runs.js';
 import { useStore } from '../../store/stores.js';
 import { useLab } from '../../support/jobs/job-lab.js';
@@ -103,10 +106,11 @@ describe('delivery with nothing to do', () => {
 describe('what is claimed and waits for its turn', () => {
   let forgotten = 0;
   const gate = { forget: () => ++forgotten } as never;
+  const store = { dialect: sqlite };
 
   it('has no request begun beyond a few more than may be under way, and what is patient stands before none', async () => {
     const settings = { service: { concurrency: 2, limits: [] } };
-    const exchange = new Exchange({ settings, nowMs: Date.now } as never, { lost: true } as never, gate);
+    const exchange = new Exchange({ settings, store, nowMs: Date.now } as never, { lost: true } as never, gate);
     const begun = { usual: [] as (() => void)[], patient: [] as (() => void)[] };
     const ended = { verdict: { kind: 'delivered' }, startedAtMs: null } as never;
     const begin = (kind: 'usual' | 'patient') =>
@@ -127,7 +131,7 @@ describe('what is claimed and waits for its turn', () => {
   it('leaves nothing behind for each outcome while one flush goes on, as it does in a drain', async () => {
     const settings = { service: { concurrency: 2, limits: [] } };
     const asleep = { sleep: () => new Promise<void>(() => undefined) };
-    const context = { settings, nowMs: Date.now, clock: asleep };
+    const context = { settings, store, nowMs: Date.now, clock: asleep };
     const exchange = new Exchange(context as never, { lost: false } as never, gate);
     const ended = { verdict: { kind: 'delivered' }, startedAtMs: null } as never;
     const handlers: unknown[] = [];
@@ -144,5 +148,32 @@ describe('what is claimed and waits for its turn', () => {
     }
     expect(exchange.unsettled).to.equal(50);
     expect(handlers).to.have.length(1);
+  });
+
+  it('settles as many at once as the store takes well', async () => {
+    for (const [dialect, atOnce] of [
+      [sqlite, 96],
+      [mysql, 192],
+    ] as const) {
+      const settings = { service: { concurrency: 400, limits: [] } };
+      const batches: number[] = [];
+      const settler = {
+        purposeOf: () => 'create',
+        settle: async (_tx: unknown, ended: readonly unknown[]) => {
+          batches.push(ended.length);
+          return { heard: [] };
+        },
+      };
+      const lane = { inTurn: (work: (heed: () => Promise<void>) => unknown) => work(async () => undefined) };
+      const writeBeside = async (_action: string, work: (tx: unknown) => unknown) => work(null);
+      const context = { settings, store: { dialect }, nowMs: Date.now, clock: systemClock };
+      const exchange = new Exchange(context as never, { lost: false, lane, writeBeside } as never, gate);
+      const ended = { verdict: { kind: 'delivered' }, startedAtMs: null } as never;
+      for (let n = 0; n < 400; n++) exchange.begin(settler, null, async () => ended, {});
+      await exchange.allEnded();
+      await exchange.flushed();
+      expect(batches[0], dialect.name).to.equal(atOnce);
+      expect(batches.reduce((sum, size) => sum + size, 0)).to.equal(400);
+    }
   });
 });
