@@ -160,12 +160,12 @@ class Delivery {
     // While the service is down, one message at a time goes to see whether it is back.
     const probing = state.pauses.some((pause) => pause.cause === 'outage');
     const allowed = this.lease.allowed(rateLimiter);
-    this.#target = claimTarget(allowed, rateLimiter.sentInLastSecond);
+    this.#target = claimTarget(allowed, rateLimiter.sentInLastSecond, store.dialect.messagesAtOnce);
     const { count, unsettled } = this.#exchange;
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
     if (!probing && count > this.#target / 2) return this.#waits.until(pollMs, Math.floor(this.#target / 2));
     // A kill makes doubtful what has ended and is not on record yet, too.
-    const most = Math.max(this.#target, mostUnsettled(allowed));
+    const most = Math.max(this.#target, mostUnsettled(allowed, store.dialect.messagesAtOnce));
     const room = probing ? 1 : Math.min(this.#target - count, most - count - unsettled);
     if (!probing && room < this.#target / 4) return this.#waits.until(pollMs, -1, Math.floor(most - this.#target / 4));
     const earlyMs = this.#filledAt + newsPollMs - clock.monotonicMs();

@@ -110,10 +110,12 @@ export class LaneKeeper {
  * How many messages are claimed at once. Pure. No more than leave within a second: after a kill any of them may have been sent.
  * All of them count then for a limit of hours or days, so no more than a hundredth of such a limit, or its own pace needs it.
  * @param sentInLastSecond what left in the last one, where no limit says how many will
+ * @param atOnce how many one transaction claims at most
  */
 export function claimTarget(
   service: Pick<ServiceSettings, 'concurrency' | 'limits'>,
   sentInLastSecond: number,
+  atOnce: number,
 ): number {
   const concurrency = concurrencyOf(service);
   const perSecond = shortestWindowRate(service.limits) ?? Number.POSITIVE_INFINITY;
@@ -121,15 +123,16 @@ export function claimTarget(
   const small = service.limits
     .filter(({ perSeconds }) => perSeconds * 1000 > longestRestMs)
     .map(({ requests, perSeconds }) => Math.ceil(Math.max(requests / 100, (requests / perSeconds) * 3)));
-  return Math.max(2, Math.min(mostClaimed, Math.max(concurrency, inOneSecond), ...small));
+  return Math.max(2, Math.min(atOnce * claimsUnderWay, Math.max(concurrency, inOneSecond), ...small));
 }
 
-/** However fast the service is. With half as many, requests waited for settlements of a store on a server (measured). */
-const mostClaimed = 1_000;
+/** So many whole claims are under way at most. With half as many, requests waited for settlements in MariaDB (measured). */
+const claimsUnderWay = 4;
 
 /** How many messages may be claimed without an outcome on record: what the limit lets leave in a second. Pure. */
-export function mostUnsettled({ limits }: Pick<ServiceSettings, 'limits'>): number {
-  return Math.ceil(Math.min(mostClaimed, shortestWindowRate(limits) ?? mostClaimed));
+export function mostUnsettled({ limits }: Pick<ServiceSettings, 'limits'>, atOnce: number): number {
+  const most = atOnce * claimsUnderWay;
+  return Math.ceil(Math.min(most, shortestWindowRate(limits) ?? most));
 }
 
 /** A claim holds what leaves within a few seconds, and then it waits for its slot: no request leaves later than this after its intent. */

@@ -111,7 +111,7 @@ onBothLabs('a limit with a long window', (kit) => {
     expect(result?.stopped).to.contain('120 requests in 86400 s are used up');
     // Two are claimed at once, and each kill counts them as sent.
     expect(seen()).to.be.within(120 - 3 * 2, 120);
-    expect(claimTarget({ concurrency: 8, limits }, 500)).to.equal(2);
+    expect(claimTarget({ concurrency: 8, limits }, 500, 128)).to.equal(2);
   });
 
   it('is not used up by an outage in which no request finds a connection', async () => {
