@@ -70,7 +70,7 @@ export async function withDaemonLab<T>(options: DaemonLabOptions, measure: (lab:
       const child = spawn(process.execPath, [main, 'daemon', '--config', configDir], {
         cwd: folder,
         env,
-        stdio: 'ignore',
+        stdio: ['ignore', 'ignore', 'inherit'],
       });
       daemon = { kill: (signal) => child.kill(signal), ended: once(child, 'exit') };
     },

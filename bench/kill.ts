@@ -32,6 +32,8 @@ export interface KillResults {
 /** After this a daemon is in the middle of its drain; it is killed some time later, at a moment that nobody chose. */
 const leastMs = 1_500;
 const mostMs = 4_500;
+/** After this the service has what a killed process sent. */
+const onTheWayMs = 100;
 
 /** A daemon that drains under a limit is killed again and again, and started again at once. */
 export async function kill({ store, kills, requestsPerSecond }: KillOptions): Promise<KillResults> {
@@ -62,12 +64,13 @@ export async function kill({ store, kills, requestsPerSecond }: KillOptions): Pr
     for (let nth = 1; nth <= kills; nth++) {
       await sleep(leastMs + Math.random() * (mostMs - leastMs));
       await end('SIGKILL');
+      await sleep(onTheWayMs);
       const sent = requests() - before;
+      const seen = new Set(sandbox.ledger().requests.map(({ idempotency_key: key }) => key));
       const next = await begin();
       before = next.before;
       const inDoubt = await lookBack((tx) => doubtedSince(tx, lastId));
       lastId = inDoubt.at(-1)?.id ?? lastId;
-      const seen = new Set(sandbox.ledger().requests.map(({ idempotency_key: key }) => key));
       results.push({
         kill: nth,
         sent,

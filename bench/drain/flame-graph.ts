@@ -38,7 +38,8 @@ export function flameGraph(profile: Profiler.Profile): string {
     return `<rect x="${x}" y="${y}" width="12" height="12" fill="${colourOf(owner)}"/><text x="${x + 18}" y="${y + 11}">${escaped(words)}</text>`;
   });
   const top = 16 + Math.ceil(owners.length / 5) * rowHeight;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${top + (depth + 1) * rowHeight}" font-family="sans-serif" font-size="11">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${top + (depth + 1) * rowHeight}" font-family="sans-serif" font-size="11" role="img">
+<title>Where the time of the main thread goes</title>
 <rect width="100%" height="100%" fill="#fff"/>
 ${legend.join('\n')}
 <g transform="translate(0 ${top})">

@@ -57,6 +57,16 @@ onEveryStore('the outbox', (kit) => {
       idempotencyKey: null,
     });
   };
+  it('claims no more at once than can be composed in a moment, and the rest with the next claims', async () => {
+    const long = JSON.stringify({ customer_code: 'x', note: 'long '.repeat(60_000) });
+    const ids = await insert(
+      ...['a', 'b', 'c', 'd', 'e', 'f'].map((key) => message('customer', key, { record: long })),
+    );
+    const first = await claim(ids);
+    expect(first.claimed.map(({ id }) => id)).to.deep.equal(ids.slice(0, 4));
+    expect((await claim(ids)).claimed.map(({ id }) => id)).to.deep.equal(ids.slice(4));
+  });
+
   it('parks a due message whose content was erased, instead of claiming it for ever', async () => {
     const [unsent = 0, doubted = 0, whole = 0] = await insert(
       message('customer', 'a'),

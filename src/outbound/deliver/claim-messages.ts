@@ -121,6 +121,9 @@ const openCustomer = `EXISTS
               (SELECT 1 FROM outbox_message u WHERE u.source_key=m.customer_key AND u.entity='customer'
                   AND u.state IN ('pending','sending','in_doubt'))`;
 
+/** Characters that one claim composes and hashes, in one turn of the event loop and within its transaction. The rest comes next. */
+const mostCharacters = 1_000_000;
+
 /** How long an order waits before it is claimed again when its customer's update has to go first. */
 const customerWaitMs = 2_000;
 
@@ -172,7 +175,10 @@ export async function claimMessages(
   const held: Unsendable[] = [];
   const postponed: number[] = [];
   const unasked: UnaskedRemoval[] = [];
+  let characters = 0;
   for (const row of rows) {
+    if (characters > mostCharacters) break;
+    characters += row.record?.length ?? 0;
     if (row.removal !== null && row.state === 'pending' && !stillRemoved.has(row.id)) {
       unasked.push({ id: row.id, entity: row.entity, sourceKey: row.sourceKey, removal: row.removal });
       continue;

@@ -38,7 +38,7 @@ export const mysql: StoreDialect = {
   name: 'mysql',
   driver: 'mysql',
   connections: 6,
-  // With half as many the server takes an eighth more CPU time for each message, and a drain as much longer.
+  // With half as many the server takes a sixth more CPU time for each message, and a drain an eighth longer.
   messagesAtOnce: 256,
   keepsStatements: false,
   options(settings): DataSourceOptions {
