@@ -29,7 +29,7 @@ export interface KillResults {
   throttled: number;
 }
 
-/** After this a daemon is in the middle of its drain; it is killed at a random moment of the next three. */
+/** After this a daemon is in the middle of its drain; it is killed at a random moment of the next three seconds. */
 const leastMs = 1_500;
 const mostMs = 4_500;
 /** After this the service has what a killed process sent. */
