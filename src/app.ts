@@ -4,7 +4,6 @@ import { loadSettings, type OriginOf } from './config/load-settings.js';
 import { readSecretFile } from './config/sections/secret-file.js';
 import type { Settings } from './config/settings.js';
 import type { ErpReader } from './erp/erp-reader.js';
-import { openErpWriter, openSources } from './erp/open-erp.js';
 import type { ErpWriter } from './erp/write-back/erp-writer.js';
 import { switchWriteBack } from './inbound/write-back/write-back-state.js';
 import { KnownSecrets, Secret } from './model/secret.js';
@@ -99,11 +98,11 @@ export async function openApp(options: AppOptions): Promise<App> {
     secrets,
     originOf: loaded.originOf,
     reader: () => {
-      reader ??= openSources(settings);
+      reader ??= import('./erp/open-erp.js').then(({ openSources }) => openSources(settings));
       return reader;
     },
     writer: () => {
-      writer ??= openErpWriter(settings);
+      writer ??= import('./erp/open-erp.js').then(({ openErpWriter }) => openErpWriter(settings));
       return writer;
     },
     client: () => {
