@@ -196,8 +196,8 @@ export const candidates = `outbox_message m
 
 /**
  * What has to be true of a candidate, besides its state and time, before it may be sent. Joins and not EXISTS, and a CASE
- * around the state: otherwise MariaDB reads every binding, and every pending message, for each claim (measured). Before its first
- * revision a record has none: looking for one would read a page of the index of keys for each order of a large backlog.
+ * around the state: otherwise MariaDB reads every binding, and every pending message, for each claim (measured). Revisions
+ * begin with 1, which nothing is older than: to look would read a page of the index of keys for each order of a large backlog.
  */
 export const ready = `(m.customer_key IS NULL OR c.source_key IS NOT NULL)
             AND (m.operation='create' OR w.source_key IS NOT NULL)
