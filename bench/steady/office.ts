@@ -1,7 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { type App, openApp } from '../../src/app.js';
 import { settingsFrom } from '../../src/config/load-settings.js';
 import { runSchedule } from '../../src/daemon/schedule.js';
@@ -32,21 +30,22 @@ const lookEveryMs = 10;
 
 /**
  * A process of its own: the daemon's jobs, as `waybill daemon` runs them, and figures of it whenever its parent asks.
- * `isDelivered`: what the ERP holds is put on record as delivered before they start. `isIdle`: nothing looks at the event loop,
- * because that costs more than the daemon itself.
+ * `isIdle`: nothing looks at the event loop, because that costs more than the daemon itself.
  */
 interface Office {
   settings: object;
-  isDelivered: boolean;
   isIdle: boolean;
+  /** No daemon: what the ERP holds is put on record as delivered, and the process ends. */
+  putsDelivered?: boolean;
 }
-process.once('message', async ({ settings, isDelivered, isIdle }: Office) => {
+process.once('message', async ({ settings, isIdle, putsDelivered }: Office) => {
   const counted = countStatements();
   const app = await openApp({ settings: settingsFrom(settings), role: 'bench', log: 'stderr' });
-  if (isDelivered) {
+  if (putsDelivered) {
     await captureAll(app);
     await app.store.transaction('put all on record as delivered', putDelivered);
-    collectGarbage();
+    await app.close();
+    process.exit();
   }
   const stop = new AbortController();
   const partners = { reader: await app.reader(), client: await app.client() };
@@ -83,12 +82,6 @@ process.once('message', async ({ settings, isDelivered, isIdle }: Office) => {
   await sleep(0);
   process.exit();
 });
-
-/** V8 would shrink the heap that the making of a million orders has left in the middle of what is measured. */
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  runInNewContext('gc')();
-}
 
 /** Everything that was captured, as if the service had acknowledged it: to deliver a million orders would take minutes. */
 async function putDelivered(tx: Tx): Promise<void> {
