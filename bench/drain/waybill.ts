@@ -39,6 +39,8 @@ export const waybill =
     const app = await openApp({ settings, role: 'bench', log: 'stderr' });
     await captureAll(app);
     const desk = await desks?.openPages(app, pages);
+    // The yardsticks have loaded axios before they are measured, too.
+    await app.client();
     return {
       async drain() {
         const enough = new AbortController();
