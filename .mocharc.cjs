@@ -9,7 +9,9 @@ const compiledTests = readdirSync('test', { recursive: true })
   .sort((a, b) => weight(b) - weight(a) || a.localeCompare(b));
 
 function weight(file) {
-  return [/(in|out)bound|daemon|operator|histories/, /e2e|docs|browser/, /torture\.test/].findIndex((part) => part.test(file));
+  return [/(in|out)bound|daemon|operator|histories/, /e2e|docs|browser/, /torture\.test/].findIndex((part) =>
+    part.test(file),
+  );
 }
 
 /** Mocha would run the files that its command line names beside these, not instead of them. */
@@ -24,7 +26,7 @@ module.exports = {
   timeout: 60_000,
   // Most tests wait for other processes. Named files run in this process, one after the other, with a line as each test ends.
   parallel: !filesAreNamed,
-  jobs: 6,
+  jobs: 4,
   forbidOnly: true,
   // A run without tests proves nothing.
   failZero: true,
