@@ -79,9 +79,9 @@ export async function steady(options: SteadyOptions): Promise<SteadyResult> {
     };
     if (options.delivered) {
       // In a process of its own, whose heap is gone before anything is measured.
-      const before = openOffice();
-      before.send({ ...task, putsDelivered: true });
-      const [code] = await once(before, 'exit');
+      const maker = openOffice();
+      maker.send({ ...task, putsDelivered: true });
+      const [code] = await once(maker, 'exit');
       if (code !== 0) throw new Error('The orders before could not be put on record as delivered.');
     }
     const office = openOffice();
