@@ -19,8 +19,8 @@ describe('delivery from a store whose disk is full', () => {
   // The disk is full for the claims, for their outcomes, or in the middle.
   for (const pages of [0, 3, 6])
     it(`sends nothing that is not on record, and goes on when there is room again (${pages} pages were left)`, async () => {
-      // Few at a time are claimed, so that there are claims after the first outcomes.
-      const lab = await kit.start({ customers: 6, orders: 80, settings: { service: { concurrency: 1 } } });
+      // Few at a time are claimed, so that there are claims after the first outcomes; more than may be sent without an outcome.
+      const lab = await kit.start({ customers: 6, orders: 700, settings: { service: { concurrency: 1 } } });
       await lab.capture({ sweep: true });
       const { pending: captured = 0 } = await statesOf(kit);
       await leaveRoom(pages);
