@@ -6,9 +6,11 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 /** So much garbage, in percent of what lives on, may pile up before all of it is collected. */
 const garbagePercent = { usually: 30, inDrain: 70 };
 const mayPileUp = (percent: number) => setFlagsFromString(`--heap-growing-percent=${percent}`);
+let isKeptSmall = false;
 
 /** Tells V8 that a daemon beside an ERP should stay small. To be called before anything else is loaded. */
 export function keepSmall(): void {
+  isKeptSmall = true;
   // On a server with much memory V8 lets garbage pile up before it collects: 159 MiB instead of 273 over 10,000 orders.
   mayPileUp(garbagePercent.usually);
   // V8 moves new objects on when a little room is full, instead of growing rooms of 16 MiB each: 124 to 128 MiB for 100,000
@@ -27,9 +29,11 @@ let isGrowing = false;
 /**
  * Whether V8 may take more memory, because thousands of orders are delivered in a row. Most of what they need dies young, and
  * collections in the little rooms of `keepSmall` take a quarter more CPU time; collections of everything, three times as often as
- * in a drain, a tenth. What is idle, or pulls a long list, stays small. To be called again and again in a drain.
+ * in a drain, a tenth. What is idle, or pulls a long list, stays small. To be called again and again in a drain. Does nothing in
+ * another program than ours.
  */
 export function makeRoom(isDrain: boolean): void {
+  if (!isKeptSmall) return;
   if (isDrain !== wasDrain) mayPileUp(isDrain ? garbagePercent.inDrain : garbagePercent.usually);
   wasDrain = isDrain;
   const grows = isDrain && bytesOfRooms() < mostBytes;

@@ -6,9 +6,9 @@ import { nextTurn } from '../src/v8.js';
 /** Makes garbage and what lives on, in a process that began with the flags of main.ts. @returns its rooms for new objects, in MiB */
 const roomsAfter = async (mayGrow: boolean) => {
   const program = `
-    import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
-    import { makeRoom } from '${new URL('../src/v8.js', import.meta.url)}';
-    setFlagsFromString('--semi-space-growth-factor=1');
+    import { getHeapSpaceStatistics } from 'node:v8';
+    import { keepSmall, makeRoom } from '${new URL('../src/v8.js', import.meta.url)}';
+    keepSmall();
     let living = [];
     for (let n = 0; n < 2_000; n++) {
       if (n % 100 === 0) living = [];
