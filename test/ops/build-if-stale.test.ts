@@ -24,8 +24,9 @@ describe('npm run waybill', () => {
     mkdirSync(at('.ci'), { recursive: true });
     for (const script of ['build-if-stale', 'build-sqlite'])
       copyFileSync(join(projectRoot, '.ci', script), at('.ci', script));
-    // Stands in for npm: runs `build` as it is, and otherwise writes down what it was asked for.
-    put(`#!/bin/sh\ncase $1 in run) sh -c '${scripts.build}' ;; *) echo "$@" >>asked ;; esac\n`, 0o755, 'bin/npm');
+    // Stands in for npm: runs the scripts that build as they are, and otherwise writes down what it was asked for.
+    const runs = ['build', 'compile'].map((name) => `"run --silent ${name}") sh -c '${scripts[name]}' ;;`);
+    put(`#!/bin/sh\ncase "$*" in ${runs.join(' ')} *) echo "$@" >>asked ;; esac\n`, 0o755, 'bin/npm');
     put('', 0o644, built);
   });
 
