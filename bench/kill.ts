@@ -66,7 +66,12 @@ export async function kill({ store, kills, requestsPerSecond }: KillOptions): Pr
       await end('SIGKILL');
       await sleep(onTheWayMs);
       const sent = requests() - before;
-      const seen = new Set(sandbox.ledger().requests.map(({ idempotency_key: key }) => key));
+      const seen = new Set(
+        sandbox
+          .ledger()
+          .requests.slice(before)
+          .map(({ idempotency_key: key }) => key),
+      );
       const next = await begin();
       before = next.before;
       const inDoubt = await lookBack((tx) => doubtedSince(tx, lastId));

@@ -110,10 +110,12 @@ export async function openApp(options: AppOptions): Promise<App> {
       return client;
     },
     close: async () => {
-      (await client)?.close();
+      // What never opened has failed for whoever asked for it.
+      const opened = <T>(part: Promise<T> | null) => part?.catch(() => null);
+      (await opened(client))?.close();
       await Promise.all(notices);
-      await (await writer)?.close();
-      await (await reader)?.close();
+      await (await opened(writer))?.close();
+      await (await opened(reader))?.close();
       await witness?.stop();
       await store.close();
     },

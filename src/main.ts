@@ -12,11 +12,12 @@ keepSmall();
 const whileLoading = ['opt', 'parallel-scavenge'];
 for (const flag of whileLoading) setFlagsFromString(`--no-${flag}`);
 const { run, printError } = await import('./cli/run.js');
-for (const flag of whileLoading) setFlagsFromString(`--${flag}`);
 
 // Node itself would print the error as it came.
 process.on('uncaughtException', (error) => {
   printError(error);
   process.exit(1);
 });
-process.exitCode = await run(process.argv);
+process.exitCode = await run(process.argv, () => {
+  for (const flag of whileLoading) setFlagsFromString(`--${flag}`);
+});

@@ -68,10 +68,11 @@ export async function wholeProgram(): Promise<Command> {
   return programWith(await allCommands());
 }
 
-/** Runs one command, from the arguments to the exit code. Errors go to stderr, in words. */
-export async function run(argv: readonly string[]): Promise<number> {
+/** Runs one command, from the arguments to the exit code. Errors go to stderr, in words. @param loaded called before it begins */
+export async function run(argv: readonly string[], loaded = () => {}): Promise<number> {
   process.exitCode = exitCode.done;
   const program = programWith(await commandsFor(argv[2]));
+  loaded();
   for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)])
     command.exitOverride().configureOutput(printing);
 

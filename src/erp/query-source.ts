@@ -86,13 +86,14 @@ export async function readRowsByKey(
   const names = columns.map((column) => columnSql(snapshot, column));
   const order = joinSql([...names, ...sortBy.map((column) => columnSql(snapshot, column))]);
   const tuples = keys.map((parts) => keyValues(columns, parts)).filter((values) => values !== null);
-  const rows: ErpRow[] = [];
+  const read: ErpRow[][] = [];
   for (let start = 0; start < tuples.length; start += KEYS_PER_STATEMENT) {
     const listed = snapshot.dialect.tupleIn(names, tuples.slice(start, start + KEYS_PER_STATEMENT));
     const statement = sql`SELECT q.* ${fromQuery(source)} WHERE ${allOf([...conditions, listed])} ORDER BY ${order}`;
-    rows.push(...(await readRows(snapshot, source, statement, doing)));
+    read.push(await readRows(snapshot, source, statement, doing));
   }
-  return rows;
+  // Not pushed one and all: a page of orders has more lines than a call may have arguments.
+  return read.flat();
 }
 
 /**

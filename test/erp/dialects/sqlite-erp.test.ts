@@ -21,6 +21,15 @@ describe('an ERP in SQLite', () => {
     expect(order?.totals).to.deep.equal({ lines: '21', header: '21' });
   });
 
+  it('reads a page with more lines than a call may have arguments', async () => {
+    const count = 150_000;
+    const lines = `WITH RECURSIVE n(pos) AS (SELECT 2 UNION ALL SELECT pos + 1 FROM n WHERE pos < ${count})
+      INSERT INTO order_lines SELECT 1, pos, 'SKU-1', 1, 10.00 FROM n`;
+    await lab.run(...orderRows(1, '2026-01-01 10:00:00'), lines);
+    const [order] = (await openReader(lab).sweep('order', null, 10)).rows;
+    expect(order?.totals?.lines).to.equal(String(count * 1_000));
+  });
+
   it('pages by expressions, whose type only a value shows', async () => {
     await lab.run(...orderRows(9, '2026-01-01 10:00:00'), ...orderRows(10, '2026-01-01 10:00:00'));
     const mapping = { orders: { query: "SELECT o.*, o.id + 0 AS n, 'x' || o.id AS t FROM orders o" } };

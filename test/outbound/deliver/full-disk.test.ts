@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { mostUnsettled } from '../../../src/outbound/deliver/lane-keeper.js';
 import { StoreError } from '../../../src/store/store-error.js';
 import { useStore } from '../../store/stores.js';
 import { useLab } from '../../support/jobs/job-lab.js';
@@ -20,7 +21,8 @@ describe('delivery from a store whose disk is full', () => {
   for (const pages of [0, 3, 6])
     it(`sends nothing that is not on record, and goes on when there is room again (${pages} pages were left)`, async () => {
       // Few at a time are claimed, so that there are claims after the first outcomes; more than may be sent without an outcome.
-      const lab = await kit.start({ customers: 6, orders: 700, settings: { service: { concurrency: 1 } } });
+      const orders = mostUnsettled({ limits: [] }, kit.store.dialect.messagesAtOnce) + 200;
+      const lab = await kit.start({ customers: 6, orders, settings: { service: { concurrency: 1 } } });
       await lab.capture({ sweep: true });
       const { pending: captured = 0 } = await statesOf(kit);
       await leaveRoom(pages);
@@ -35,8 +37,9 @@ describe('delivery from a store whose disk is full', () => {
       await waitFor('the full disk', () => ended || lab.log.some((line) => line.includes('is full')));
       // Whatever is under way comes to its end.
       await waitFor('the answers', () => lab.sandbox.ledger().requests.every(({ answered_at_ms: at }) => at !== null));
-      const onRecord = await kit.rows(attemptsSql);
+      // In this order: what is sent meanwhile is on record before.
       const sent = lab.sandbox.ledger().requests.map((request) => request.idempotency_key);
+      const onRecord = await kit.rows(attemptsSql);
       expect(onRecord.map((row) => row.idempotency_key)).to.include.members(sent);
       expect(sent.length).to.be.below(captured);
 
