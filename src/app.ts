@@ -110,7 +110,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       return client;
     },
     close: async () => {
-      // What never opened has failed for whoever asked for it.
+      // A part that could not be opened must not keep the store open: its caller has the error.
       const opened = <T>(part: Promise<T> | null) => part?.catch(() => null);
       (await opened(client))?.close();
       await Promise.all(notices);
