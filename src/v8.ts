@@ -29,8 +29,8 @@ let isGrowing = false;
 /**
  * Whether V8 may take more memory, because thousands of orders are delivered in a row. Most of what they need dies young, and
  * collections in the little rooms of `keepSmall` take a quarter more CPU time; collections of everything, three times as often as
- * in a drain, a tenth. What is idle, or pulls a long list, stays small. To be called again and again in a drain. Does nothing in
- * another program than ours.
+ * in a drain, a tenth. What is idle, or pulls a long list, stays small. To be called again and again in a drain. Does nothing
+ * where `keepSmall` was not called, as in tests.
  */
 export function makeRoom(isDrain: boolean): void {
   if (!isKeptSmall) return;
