@@ -122,7 +122,7 @@ const openCustomer = `EXISTS
                   AND u.state IN ('pending','sending','in_doubt'))`;
 
 /** Characters that one claim composes and hashes, in one turn of the event loop and within its transaction. The rest comes next. */
-const mostCharacters = 1_000_000;
+export const mostCharacters = 1_000_000;
 
 /** How long an order waits before it is claimed again when its customer's update has to go first. */
 const customerWaitMs = 2_000;

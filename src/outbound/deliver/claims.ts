@@ -20,6 +20,7 @@ import {
 import {
   type ClaimedMessage,
   claimMessages,
+  mostCharacters,
   type NothingToSend,
   type UnaskedRemoval,
   type Unsendable,
@@ -114,6 +115,8 @@ export class Claims {
   #leadMs: number;
   /** When it was looked last for what the service may have forgotten, and for times that lie ahead. */
   #parkedAtMs = Number.NEGATIVE_INFINITY;
+  /** Of the last claim, on average. */
+  #charactersEach = 1;
 
   constructor(
     private readonly context: JobContext,
@@ -128,6 +131,12 @@ export class Claims {
   /** Messages that were first sent before this must not be sent blindly again. */
   get forgottenBefore(): number {
     return this.context.nowMs() - this.#keyLifetimeMs;
+  }
+
+  /** How many messages to claim at once: of large records fewer, because a claim would leave the others, read for nothing. */
+  get atOnce(): number {
+    const ofThisSize = Math.floor(mostCharacters / this.#charactersEach);
+    return Math.max(1, Math.min(this.context.store.dialect.messagesAtOnce, ofThisSize));
   }
 
   /** The clock was set since it was last followed: what waits for a time may wait for a wrong one. */
@@ -196,7 +205,10 @@ export class Claims {
     const { claimed, parked, unasked } = answer;
     this.#leadMs = leadMs;
     this.#unasked = unasked;
-    if (claimed.length > 0) killPoint('after-claim-commit');
+    if (claimed.length > 0) {
+      killPoint('after-claim-commit');
+      this.#charactersEach = claimed.reduce((sum, { record }) => sum + record.length, 0) / claimed.length;
+    }
     this.tally.result.parked += parked;
     return claimed;
   }

@@ -160,12 +160,13 @@ class Delivery {
     // While the service is down, one message at a time goes to see whether it is back.
     const probing = state.pauses.some((pause) => pause.cause === 'outage');
     const allowed = this.lease.allowed(rateLimiter);
-    this.#target = claimTarget(allowed, rateLimiter.sentInLastSecond, store.dialect.messagesAtOnce);
+    const { atOnce } = this.#claims;
+    this.#target = claimTarget(allowed, rateLimiter.sentInLastSecond, atOnce);
     const { count, unsettled } = this.#exchange;
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
     if (!probing && count > this.#target / 2) return this.#waits.until(pollMs, Math.floor(this.#target / 2));
     // A kill makes doubtful what has ended and is not on record yet, too.
-    const most = Math.max(this.#target, mostUnsettled(allowed, store.dialect.messagesAtOnce));
+    const most = Math.max(this.#target, mostUnsettled(allowed, atOnce));
     const room = probing ? 1 : Math.min(this.#target - count, most - count - unsettled);
     if (!probing && room < this.#target / 4) return this.#waits.until(pollMs, -1, Math.floor(most - this.#target / 4));
     const earlyMs = this.#filledAt + newsPollMs - clock.monotonicMs();
@@ -178,11 +179,7 @@ class Delivery {
     // A probe takes what is not due yet, and a dispatcher of its own may know of more.
     const nothingDue = this.#waits.nothingDue && !probing && this.options.dispatcher === undefined;
     const lookedAt = clock.monotonicMs();
-    const started = nothingDue
-      ? 0
-      : probing
-        ? await this.#probe()
-        : await this.#fill(Math.min(room, store.dialect.messagesAtOnce));
+    const started = nothingDue ? 0 : probing ? await this.#probe() : await this.#fill(Math.min(room, atOnce));
     if (started > 0) return null;
     if (probing) this.lease.probeTurns.giveBack();
     // What ends may make others ready: customers their orders.

@@ -149,7 +149,7 @@ function watchMaterial({ service, secrets, ...watching }: ConnectionsOptions): W
     const ca = read.ca === undefined ? undefined : [...rootCertificates, checkedPem(read.ca)];
     const material = defined({ ca, cert: read.cert, key, passphrase, proxyPassword });
     // A certificate whose key has not been replaced yet is refused here, and both are taken when they fit.
-    createSecureContext(material);
+    if (Object.keys(material).length > 0) createSecureContext(material);
     for (const secret of [passphrase, proxyPassword]) if (secret) secrets.add(secret);
     if (proxy?.user !== undefined && proxyPassword !== undefined)
       secrets.add(Buffer.from(`${proxy.user}:${proxyPassword}`).toString('base64'));

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { actOnMessages, planAction } from '../../../src/operator/plan-action.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
+import { StoreDispatcher } from '../../../src/outbound/deliver/due-messages.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
 import { systemClock } from '../../../src/store/clock.js';
@@ -62,6 +63,27 @@ onEveryLab('deliver', (kit) => {
 
     const again = await lab.deliver();
     expect(again).to.deep.include({ attempts: 0, delivered: { customers: 0, orders: 0 } });
+  });
+
+  it('claims no more large records at once than a claim composes, and reads none of them for nothing', async () => {
+    const settings = { orders: { fields: { remark: { constant: 'x'.repeat(150_000) } } } };
+    const lab = await kit.start({ customers: 1, orders: 40, settings, sandbox: { unknownFields: 'accept' } });
+    await lab.capture();
+    await lab.deliver({ scope: { only: new Map([['customer', new Set(['1'])]]) } });
+    const named: number[] = [];
+    class Listening extends StoreDispatcher {
+      override async next(...asked: Parameters<StoreDispatcher['next']>) {
+        const claims = await super.next(...asked);
+        if (claims.length > 0) named.push(claims.length);
+        return claims;
+      }
+    }
+    await lab.deliver({ dispatcher: new Listening(systemClock) });
+    expect(lab.sandbox.counts()).to.include({ orders: 40, duplicateReferences: 0 });
+    // A million characters are six, and the seventh passes them. How long they are is known after the first claim.
+    const [, ...later] = named as [number, ...number[]];
+    expect(Math.max(...later)).to.equal(6);
+    expect(later.reduce((sum, count) => sum + count, 0)).to.equal(40 - 7);
   });
 
   it('brings all bindings back when the store is lost, and makes no second record', async () => {
