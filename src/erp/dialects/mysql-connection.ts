@@ -66,6 +66,8 @@ export abstract class MysqlConnection extends SingleConnection<Connection> {
       connectTimeout: CONNECT_TIMEOUT_MS,
       // Values are taken as the server writes them.
       typeCast: false,
+      // What failed is said by ErpError; the driver would take down the stack of every query, in case that it fails.
+      trace: false,
       // None is prepared, and the driver would keep half a megabyte for a list of 16,000.
       maxPreparedStatements: 1,
     });
