@@ -122,7 +122,7 @@ export class Installation {
     let peakRssMiB = 0;
     const sample = setInterval(() => {
       peakRssMiB = Math.max(peakRssMiB, peakRss(child.pid));
-    }, 20);
+    }, 100);
     const ended = once(child, 'close').then(([code]: (number | null)[]): Run => {
       clearInterval(sample);
       return { code: code ?? null, stdout, stderr, peakRssMiB };

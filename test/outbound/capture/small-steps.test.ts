@@ -16,11 +16,11 @@ describe('capture from a file into a file', () => {
     const onTouched = (touched: readonly unknown[]) => touched.length > 0 && setImmediate(() => stop.abort());
     const first = await lab.capture({ signal: stop.signal, onTouched });
     expect(first.stopped).to.deep.equal({ reason: 'stopping' });
-    expect(first.captured.orders).to.equal(128);
+    expect(first.captured.orders).to.equal(64);
     const { changedAt, sweptAt } = await kit.store.read('look', (tx) => readCursor(tx, 'order'));
     expect([changedAt, sweptAt], 'the cursor stays where it was').to.deep.equal([null, null]);
     const second = await lab.capture();
-    expect(second.captured.orders).to.equal(122);
+    expect(second.captured.orders).to.equal(186);
     expect(await kit.rows('SELECT COUNT(*) AS n FROM outbox_message')).to.deep.equal([{ n: 253 }]);
   });
 
