@@ -115,7 +115,7 @@ export class Claims {
   #leadMs: number;
   /** When it was looked last for what the service may have forgotten, and for times that lie ahead. */
   #parkedAtMs = Number.NEGATIVE_INFINITY;
-  /** Of the last claim, on average. */
+  /** Of what was claimed last, on average. */
   #charactersEach = 1;
 
   constructor(
@@ -205,10 +205,9 @@ export class Claims {
     const { claimed, parked, unasked } = answer;
     this.#leadMs = leadMs;
     this.#unasked = unasked;
-    if (claimed.length > 0) {
-      killPoint('after-claim-commit');
-      this.#charactersEach = claimed.reduce((sum, { record }) => sum + record.length, 0) / claimed.length;
-    }
+    if (claimed.length > 0) killPoint('after-claim-commit');
+    // After a claim in vain as many as ever: it may be the first of thousands that can't be claimed.
+    this.#charactersEach = claimed.reduce((sum, { record }) => sum + record.length, 1) / Math.max(1, claimed.length);
     this.tally.result.parked += parked;
     return claimed;
   }

@@ -1,4 +1,5 @@
 import type { JobContext } from '../../ops/job-context.js';
+import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
 import { nextTurn } from '../../v8.js';
@@ -161,12 +162,14 @@ class Delivery {
     const probing = state.pauses.some((pause) => pause.cause === 'outage');
     const allowed = this.lease.allowed(rateLimiter);
     const { atOnce } = this.#claims;
-    this.#target = claimTarget(allowed, rateLimiter.sentInLastSecond, atOnce);
+    // Of large records fewer are held, and yet as many as a slow service takes at once.
+    const held = Math.max(atOnce, Math.ceil(concurrencyOf(allowed) / 2));
+    this.#target = claimTarget(allowed, rateLimiter.sentInLastSecond, held);
     const { count, unsettled } = this.#exchange;
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
     if (!probing && count > this.#target / 2) return this.#waits.until(pollMs, Math.floor(this.#target / 2));
     // A kill makes doubtful what has ended and is not on record yet, too.
-    const most = Math.max(this.#target, mostUnsettled(allowed, atOnce));
+    const most = Math.max(this.#target, mostUnsettled(allowed, held));
     const room = probing ? 1 : Math.min(this.#target - count, most - count - unsettled);
     if (!probing && room < this.#target / 4) return this.#waits.until(pollMs, -1, Math.floor(most - this.#target / 4));
     const earlyMs = this.#filledAt + newsPollMs - clock.monotonicMs();

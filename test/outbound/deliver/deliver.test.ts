@@ -65,11 +65,14 @@ onEveryLab('deliver', (kit) => {
     expect(again).to.deep.include({ attempts: 0, delivered: { customers: 0, orders: 0 } });
   });
 
+  const remark = (characters: number) => ({ orders: { fields: { remark: { constant: 'x'.repeat(characters) } } } });
+  const customerFirst = { scope: { only: new Map([['customer' as const, new Set(['1'])]]) } };
+
   it('claims no more large records at once than a claim composes, and reads none of them for nothing', async () => {
-    const settings = { orders: { fields: { remark: { constant: 'x'.repeat(150_000) } } } };
+    const settings = remark(150_000);
     const lab = await kit.start({ customers: 1, orders: 40, settings, sandbox: { unknownFields: 'accept' } });
     await lab.capture();
-    await lab.deliver({ scope: { only: new Map([['customer', new Set(['1'])]]) } });
+    await lab.deliver(customerFirst);
     const named: number[] = [];
     class Listening extends StoreDispatcher {
       override async next(...asked: Parameters<StoreDispatcher['next']>) {
@@ -84,6 +87,48 @@ onEveryLab('deliver', (kit) => {
     const [, ...later] = named as [number, ...number[]];
     expect(Math.max(...later)).to.equal(6);
     expect(later.reduce((sum, count) => sum + count, 0)).to.equal(40 - 7);
+  });
+
+  it('has as many large records under way as its concurrency says', async () => {
+    const settings = remark(600_000);
+    const lab = await kit.start({ customers: 1, orders: 20, settings, sandbox: { unknownFields: 'accept' } });
+    await lab.capture();
+    await lab.deliver(customerFirst);
+    lab.sandbox.change({ delayAfterMs: 500 });
+    let sending = 0;
+    let most = 0;
+    const client = withMethod(lab.client, 'send', async (message) => {
+      most = Math.max(most, ++sending);
+      return lab.client.send(message).finally(() => sending--);
+    });
+    const options = { untilDrained: true, retryHorizonMs: 20_000, trial: false, erp: lab.reader };
+    await withServiceLease(lab.context, (lease) =>
+      deliver(lab.context, client, lease, { ...options, scope: { only: null } }),
+    );
+    expect(lab.sandbox.counts()).to.include({ orders: 20, duplicateReferences: 0 });
+    expect(most).to.be.at.least(lab.settings.service.concurrency as number);
+  });
+
+  it('goes past messages that can not be claimed as fast behind a large record as behind a small one', async () => {
+    const lab = await kit.start({ customers: 1, orders: 50, sandbox: { unknownFields: 'accept' } });
+    await lab.capture();
+    await lab.deliver(customerFirst);
+    const bodies = await kit.rows(
+      "SELECT message_id, record FROM message_body JOIN outbox_message ON id=message_id WHERE entity='order' ORDER BY id",
+    );
+    const [{ message_id: firstId, record }] = bodies;
+    const large = JSON.stringify({ ...JSON.parse(record), remark: 'x'.repeat(600_000) });
+    await kit.store.transaction('make one large, and erase those behind it', async (tx) => {
+      await tx.run('UPDATE message_body SET record=? WHERE message_id=?', [large, firstId]);
+      for (const { message_id: id } of bodies.slice(1, 41))
+        await tx.run('DELETE FROM message_body WHERE message_id=?', [id]);
+    });
+    const stop = new AbortController();
+    const running = lab.deliver({ untilDrained: false, signal: stop.signal });
+    await waitFor('the orders behind them', () => lab.sandbox.counts().orders === 10, 15_000);
+    stop.abort();
+    await running;
+    expect(await statesOf(kit)).to.deep.equal({ delivered: 11, parked: 40 });
   });
 
   it('brings all bindings back when the store is lost, and makes no second record', async () => {
