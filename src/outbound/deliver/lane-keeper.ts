@@ -110,7 +110,7 @@ export class LaneKeeper {
  * How many messages are claimed at once. Pure. No more than leave within a second: after a kill any of them may have been sent.
  * All of them count then for a limit of hours or days, so no more than a hundredth of such a limit, or its own pace needs it.
  * @param sentInLastSecond what left in the last one, where no limit says how many will
- * @param atOnce how many one transaction claims at most
+ * @param atOnce how many one transaction claims at most; of large records, whose claims are small, half the concurrency
  */
 export function claimTarget(
   service: Pick<ServiceSettings, 'concurrency' | 'limits'>,
