@@ -163,7 +163,7 @@ class Delivery {
     const allowed = this.lease.allowed(rateLimiter);
     const { atOnce } = this.#claims;
     // Of large records fewer are held, and yet as many as a slow service takes at once.
-    const held = Math.max(atOnce, Math.ceil(concurrencyOf(allowed) / 2));
+    const held = Math.max(atOnce, Math.min(store.dialect.messagesAtOnce, Math.ceil(concurrencyOf(allowed) / 2)));
     this.#target = claimTarget(allowed, rateLimiter.sentInLastSecond, held);
     const { count, unsettled } = this.#exchange;
     // Half a batch at least, so that claims are few and the pipeline never runs dry.
