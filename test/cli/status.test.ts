@@ -40,11 +40,11 @@ describe('waybill status', () => {
       await installation.deliver(() => answers.created('ord_1'));
       await installation.app.store.transaction('pull', async (tx) => {
         await writeCursor(tx, 'order', { changedAt: '2026-11-03 09:15:00', sweptAt: Date.now() });
-        const { id, progress } = await openPull(tx, installation.app.settings, Date.now());
+        const open = await openPull(tx, installation.app.settings, Date.now());
         await endPull(
           tx,
-          id,
-          { ...progress, pages: 6, mostPasses: 3, doubt: 'the list changed' },
+          { ...open, progress: { ...open.progress, pages: 6, mostPasses: 3 } },
+          'the list changed',
           { listed: 100, malformed: 2, added: 0, changed: 0, unlisted: 0, missed: 4 },
           Date.now(),
         );

@@ -3,6 +3,7 @@ import type { Invoice } from '../../model/record.js';
 import { valueAt } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { raiseForbiddenRead } from '../../outbound/deliver/profile-notices.js';
+import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { Question, ServiceReads } from '../../outbound/deliver/service-reads.js';
 import { parseJson } from '../../service/parse-json.js';
 import { boundedText } from '../../store/rows.js';
@@ -84,7 +85,8 @@ export function invoiceQuestion(
  * what became of them. A pull asks for `invoices.readsPerPull` of them, the longest missed first; the rest waits for the next.
  */
 export async function askForMissed(
-  { store, settings }: JobContext,
+  { store, settings, nowMs }: JobContext,
+  { lease }: ServiceLease,
   questions: ServiceReads,
   pull: OpenPull,
 ): Promise<void> {
@@ -105,10 +107,13 @@ export async function askForMissed(
         if ('due' in said) await stageOwnRead(tx, invoiceNo, said.due, null);
         const isBelieved = !isAbsent(said) || known.isOffList || absenceCounts;
         if ('left' in said && isBelieved) await stageOwnRead(tx, invoiceNo, null, said.left);
-        await saveProgress(tx, pull.id, next, nowMs);
+        await saveProgress(tx, pull, next, nowMs);
       },
     });
-    if ('noAnswer' in asked && !asked.isRefused) return;
+    if ('noAnswer' in asked) {
+      if (!asked.isRefused) return;
+      await lease.write('count a refused question', (tx) => saveProgress(tx, pull, next, nowMs()));
+    }
     pull.progress = next;
   }
 }

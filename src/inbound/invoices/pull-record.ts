@@ -33,6 +33,7 @@ export interface PullProgress {
 export interface OpenPull {
   id: number;
   startedAt: number;
+  /** As it is on record. */
   progress: PullProgress;
 }
 
@@ -97,44 +98,56 @@ export async function nextCustomer(tx: Tx, after: string): Promise<string | null
   return listed?.code ?? null;
 }
 
-export async function saveProgress(tx: Tx, pullId: number, progress: PullProgress, nowMs: number): Promise<void> {
-  await tx.run('UPDATE invoice_pull SET progress=?, progress_at=?, pages=?, passes=?, asked=? WHERE id=?', [
-    JSON.stringify(progress),
-    nowMs,
-    progress.pages,
-    Math.max(progress.mostPasses, progress.passes.pass),
-    progress.asked,
-    pullId,
-  ]);
+export async function saveProgress(tx: Tx, pull: OpenPull, progress: PullProgress, nowMs: number): Promise<void> {
+  await goOn(tx, pull, {
+    progress: JSON.stringify(progress),
+    progress_at: nowMs,
+    pages: progress.pages,
+    passes: Math.max(progress.mostPasses, progress.passes.pass),
+    asked: progress.asked,
+  });
 }
 
 /** The list stays as it is; the next pull goes on with what was read. */
-export async function failPull(tx: Tx, id: number, reason: string, nowMs: number): Promise<void> {
-  const end = { outcome: 'failed', reason, ended_at: nowMs };
-  await updateRows(tx, 'invoice_pull', ['id'], [{ id, ...end }]);
+export async function failPull(tx: Tx, pull: OpenPull, reason: string, nowMs: number): Promise<void> {
+  await goOn(tx, pull, { outcome: 'failed', reason, ended_at: nowMs });
 }
 
 /**
  * Ends a pull whose list was swapped in, or is held by a brake.
+ * @param doubt why it is not proven; null: it is
  * @param counts the columns that say what it found and changed
  * @param held why its list is held; null: it was swapped in
  * @returns the end that is on record now
  */
 export async function endPull(
   tx: Tx,
-  id: number,
-  { pages, mostPasses: passes, asked, serviceTotal, doubt }: PullProgress,
+  pull: OpenPull,
+  doubt: string | null,
   counts: Readonly<Row>,
   nowMs: number,
   held: string | null = null,
 ): Promise<{ outcome: 'proven' | 'unproven' | 'held'; reason: string | null }> {
+  const { pages, mostPasses: passes, asked, serviceTotal } = pull.progress;
   const outcome = held !== null ? 'held' : doubt === null ? 'proven' : 'unproven';
   const reason = held ?? doubt;
   const end = { outcome, reason, ended_at: nowMs, progress: null };
-  const row = { id, ...end, pages, passes, asked, service_total: serviceTotal, ...counts };
-  await updateRows(tx, 'invoice_pull', ['id'], [row]);
+  await goOn(tx, pull, { ...end, pages, passes, asked, service_total: serviceTotal, ...counts });
   await clearStaging(tx);
   return { outcome, reason };
+}
+
+/**
+ * Changes the record of a pull that nobody else has gone on with. A page that one pull read in its first pass would count as met
+ * again in the second pass of the other, and prove a list that was never there.
+ */
+async function goOn(tx: Tx, { id, progress }: OpenPull, row: Readonly<Row>): Promise<void> {
+  const isOurs = "t.outcome='running' AND (t.progress IS NULL OR t.progress=?)";
+  const found = await updateRows(tx, 'invoice_pull', ['id'], [{ id, ...row }], isOurs, [JSON.stringify(progress)]);
+  if (found === 0)
+    throw new Error(
+      `Another process has gone on with pull ${id}: what was read here counts for nothing. The list stays as it is, and the next pull reads it anew.`,
+    );
 }
 
 /** Removes up to `limit` records of old pulls, never the newest. The invoices themselves stay. */

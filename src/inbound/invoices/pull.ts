@@ -96,12 +96,24 @@ export interface PullOptions {
 const swapped = { added: 0, changed: 0, unlisted: 0, missed: 0 };
 const nothing = { ...swapped, leaving: 0, pages: 0, passes: 0, unpaid: 0, malformed: 0, asked: 0 };
 
-/** Reads the invoices that are due into staging until they are proven, and swaps the list in one transaction. */
-export async function pull(
+/**
+ * Reads the invoices that are due into staging until they are proven, and swaps the list in one transaction. Two pulls of a
+ * process, such as the schedule's and a comparison's, have one staging: the second begins when the first has ended.
+ */
+export function pull(
   context: JobContext,
   client: ServiceClient,
   lease: ServiceLease,
   options: PullOptions = {},
+): Promise<PullResult> {
+  return lease.pulls.add(() => pullAlone(context, client, lease, options));
+}
+
+async function pullAlone(
+  context: JobContext,
+  client: ServiceClient,
+  lease: ServiceLease,
+  options: PullOptions,
 ): Promise<PullResult> {
   const { settings, nowMs, actor } = context;
   const { signal, onProgress } = options;
@@ -112,11 +124,11 @@ export async function pull(
   const questions = new ServiceReads(context, client, lease, { signal, pull: { id: open.id, requests, ...turn } });
   const reason = await withLittleMemory(() => readLists(context, lease, questions, open, onProgress));
   if (reason === null) {
-    await askForMissed(context, questions, open);
+    await askForMissed(context, lease, questions, open);
     return swapIn(context, lease, open);
   }
   await lease.write('end a pull', async (tx) => {
-    await failPull(tx, open.id, reason, nowMs());
+    await failPull(tx, open, reason, nowMs());
     await appendAudit(tx, [{ event: 'pull', outcome: 'failed', actor, detail: { pullId: open.id, reason } }], nowMs());
   });
   return { ...nothing, outcome: 'failed', reason, pages: open.progress.pages, passes: open.progress.passes.pass };
@@ -135,11 +147,11 @@ async function swapIn(
     const held = await judgeDrop(tx, settings.invoices, at);
     const swap = await swapInvoices(tx, at, held !== null);
     await endDropAlert(tx, at);
-    const progress = { ...open.progress };
-    if (swap.missed > 0)
-      progress.doubt ??= `${swap.missed} listed invoices belong to no customer whose list was proven`;
-    const { outcome, reason } = await endPull(tx, pullId, progress, { ...staged, ...swap }, at, held?.reason);
-    const { pages, mostPasses: passes, asked, serviceTotal } = progress;
+    const { pages, mostPasses: passes, asked, serviceTotal } = open.progress;
+    const missed =
+      swap.missed > 0 ? `${swap.missed} listed invoices belong to no customer whose list was proven` : null;
+    const doubt = open.progress.doubt ?? missed;
+    const { outcome, reason } = await endPull(tx, open, doubt, { ...staged, ...swap }, at, held?.reason);
     const detail = { pullId, reason, pages, passes, asked, serviceTotal, ...staged, ...swap };
     await appendAudit(
       tx,

@@ -59,7 +59,7 @@ export async function readLists(
       kept = await lease.write('leave out a customer', async (tx) => {
         const next = await endCustomer(tx, { ...progress, requests: questions.requests }, reason);
         // Where every customer is refused, it is not the customers.
-        if (next.phase === 'reading' || next.pages > 0) await saveProgress(tx, pull.id, next, nowMs());
+        if (next.phase === 'reading' || next.pages > 0) await saveProgress(tx, pull, next, nowMs());
         return next;
       });
       if (kept.phase === 'asking' && kept.pages === 0) return reason;
@@ -89,7 +89,7 @@ export async function readLists(
       if (after.state.pass > passes.pass) await forgetDueReads(tx, customer);
       if (isPage && answer.strangers !== null) next.groupDoubt ??= answer.strangers;
       if (after.verdict.kind === 'more') {
-        await saveProgress(tx, pull.id, next, nowMs);
+        await saveProgress(tx, pull, next, nowMs);
         return next;
       }
       next.mostPasses = Math.max(next.mostPasses, after.state.pass);
@@ -101,7 +101,7 @@ export async function readLists(
       next.serviceTotal = Math.min(serviceTotal, Number.MAX_SAFE_INTEGER);
       const doubt = after.verdict.kind === 'unproven' ? after.verdict.reason : (next.groupDoubt ?? null);
       const ended = await endCustomer(tx, next, doubt);
-      await saveProgress(tx, pull.id, ended, nowMs);
+      await saveProgress(tx, pull, ended, nowMs);
       return ended;
     }
   }

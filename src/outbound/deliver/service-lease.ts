@@ -1,3 +1,4 @@
+import PQueue from 'p-queue';
 import type { ServiceSettings } from '../../config/sections/service.js';
 import { version } from '../../model/version.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -71,6 +72,8 @@ export class ServiceLease {
   readonly probeTurns: ProbeTurns;
   readonly lane: LaneKeeper;
   readonly marks: SendMarks;
+  /** One pull at a time. */
+  readonly pulls = new PQueue({ concurrency: 1 });
   /** Attempts to read whose outcome could not be put on record; the next one says so of them. */
   readonly unrecordedReads = new Set<number>();
   /** Of a node of a cluster; null: this process delivers alone. */

@@ -429,6 +429,47 @@ onEveryLab('pull', (kit) => {
     expect(await lab.pull()).to.deep.include({ outcome: 'proven', pages: 6 });
   });
 
+  it('is not read by two at once: the second one of a process begins when the first has ended', async () => {
+    const lab = await start(6, { sandbox: { maxPageSize: 2 } });
+    await withServiceLease(lab.context, async (lease) => {
+      const begin = (options: PullOptions) => pull(lab.context, lab.client, lease, options);
+      let second: ReturnType<typeof begin> | undefined;
+      const first = await begin({
+        onProgress: () => {
+          second ??= begin({});
+        },
+      });
+      expect(first).to.deep.include({ outcome: 'proven', pages: 6, passes: 2 });
+      expect(paths(lab)).to.have.length(6);
+      expect(await second).to.deep.include({ outcome: 'proven', pages: 6, passes: 2 });
+    });
+    expect(await kit.rows('SELECT outcome, pages FROM invoice_pull')).to.deep.equal([
+      { outcome: 'proven', pages: 6 },
+      { outcome: 'proven', pages: 6 },
+    ]);
+  });
+
+  it('proves nothing, and leaves the list as it is, where another process has gone on with it', async () => {
+    const lab = await start(6, { sandbox: { maxPageSize: 2 } });
+    await lab.pull();
+    lab.sandbox.payInvoice('INV-000001');
+    const elsewhere = afterPage(2, () => {
+      changed = kit.store.transaction('go on', (tx) =>
+        tx.run("UPDATE invoice_pull SET progress='{}' WHERE outcome='running'"),
+      );
+    });
+    let changed: Promise<unknown> | undefined;
+    const slowly = withMethod(lab.client, 'read', async (...asked: Parameters<typeof lab.client.read>) => {
+      await changed;
+      return lab.client.read(...asked) as never;
+    });
+    const error = await withServiceLease(lab.context, (lease) => pull(lab.context, slowly, lease, elsewhere)).catch(
+      (reason: Error) => reason,
+    );
+    expect(error).to.match(/Another process has gone on with pull \d+: what was read here counts for nothing/);
+    expect(await listed()).to.have.length(6);
+  });
+
   it('proves a list that grew to many times its size while the pull was cut short', async () => {
     const lab = await start(10, { settings: { invoices: { pageSize: 2 } } });
     lab.sandbox.setFaults([{ kind: 'status', status: 400, match: { path: { regex: 'page=3' } } }]);
