@@ -6,7 +6,7 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { markFoundDue } from '../../store/write-back-due.js';
 import { countListedInvoices, listHeldInvoices } from './list-invoices.js';
-import { isDropped, isStaged } from './swap-invoices.js';
+import { isDropped, isKept, isStaged } from './swap-invoices.js';
 
 export const heldDropCause = 'held.invoices';
 
@@ -26,25 +26,30 @@ export function dropBrake(
 }
 
 /**
- * Judges what the staged list would take off, right before it is swapped in, and raises or ends the alert. An invoice stays
- * held until a pull meets it, it leaves, or a person confirms.
- * @returns how many are held, and why; null: what leaves may leave
+ * Judges what the staged list would take off, right before it is swapped in, and raises or ends the alert. An invoice that is
+ * held stays so until a pull meets it, it leaves by a state that is said of it, or a person confirms: an index that is rebuilt
+ * bit by bit would take off the rest.
+ * @returns how many are kept, and why the whole list is held; null: it may be swapped in, and takes off none that is kept
  */
 export async function judgeDrop(
   tx: Tx,
   limits: InvoicesSettings,
   nowMs: number,
-): Promise<{ leaving: number; reason: string } | null> {
+): Promise<{ kept: number; held: string | null }> {
   await tx.run(`UPDATE invoice SET drop_held_at=NULL WHERE drop_held_at IS NOT NULL AND ${isStaged}`);
-  const leaving = (await tx.value<number>(`SELECT COUNT(*) FROM invoice WHERE ${isDropped}`)) ?? 0;
-  const reason = dropBrake({ leaving, listed: await countListedInvoices(tx) }, limits);
-  if (reason === null) return null;
-  await tx.run(`UPDATE invoice SET drop_held_at=? WHERE drop_held_at IS NULL AND ${isDropped}`, [nowMs]);
+  const leaving = await tx.value<number>(`SELECT COUNT(*) FROM invoice WHERE ${isDropped}`);
+  const held = dropBrake({ leaving: leaving ?? 0, listed: await countListedInvoices(tx) }, limits);
+  if (held !== null)
+    await tx.run(`UPDATE invoice SET drop_held_at=? WHERE drop_held_at IS NULL AND ${isDropped}`, [nowMs]);
+  const kept = await tx.value<number>(`SELECT COUNT(*) FROM invoice WHERE ${isKept} AND ${isDropped}`);
+  if (!kept) return { kept: 0, held };
   const { rows } = await listHeldInvoices(tx, 3);
-  const first = `${rows.map(({ invoice_no }) => invoice_no).join(', ')}${leaving > rows.length ? ', …' : ''}`;
-  const message = `${reason}: ${first}. The list stays as it was. Look at the service, then \`waybill confirm invoices\`.`;
-  await raiseAlert(tx, heldDropCause, message, nowMs, { leaving });
-  return { leaving, reason };
+  const first = `${rows.map(({ invoice_no }) => invoice_no).join(', ')}${kept > rows.length ? ', …' : ''}`;
+  const what = held ?? `${kept} invoices that were held are missing still, and stay listed`;
+  const list = held === null ? '' : ' The list stays as it was.';
+  const message = `${what}: ${first}.${list} Look at the service, then \`waybill confirm invoices\`.`;
+  await raiseAlert(tx, heldDropCause, message, nowMs, { leaving: kept });
+  return { kept, held };
 }
 
 /** Ends the alert where nothing is held any more. */
@@ -54,8 +59,7 @@ export async function endDropAlert(tx: Tx, nowMs: number): Promise<void> {
 
 /** Whether invoices wait for `waybill confirm invoices`. */
 export async function isDropHeld(tx: Tx): Promise<boolean> {
-  const sql = 'SELECT invoice_no FROM invoice WHERE drop_held_at IS NOT NULL AND unlisted_at IS NULL LIMIT 1';
-  return (await tx.value(sql)) !== undefined;
+  return (await tx.value(`SELECT invoice_no FROM invoice WHERE ${isKept} LIMIT 1`)) !== undefined;
 }
 
 const batchSize = 500;
@@ -75,7 +79,7 @@ export async function confirmDrop(
     let dropped = 0;
     for (let from = 0; from < shown.length; from += batchSize) {
       const numbers = shown.slice(from, from + batchSize);
-      const held = `invoice_no IN ${placeholders(numbers.length)} AND drop_held_at IS NOT NULL AND unlisted_at IS NULL`;
+      const held = `invoice_no IN ${placeholders(numbers.length)} AND ${isKept}`;
       await markFoundDue(tx, 'invoices', `SELECT invoice_no FROM invoice WHERE ${held}`, numbers);
       dropped += await tx.run(`UPDATE invoice SET unlisted_at=?, missed_at=NULL, drop_held_at=NULL WHERE ${held}`, [
         at,

@@ -144,14 +144,18 @@ async function swapIn(
     const at = nowMs();
     const staged = await countStaged(tx);
     const states = await noteNewStates(tx, settings.invoices.states, at);
-    const held = await judgeDrop(tx, settings.invoices, at);
+    const { kept, held } = await judgeDrop(tx, settings.invoices, at);
     const swap = await swapInvoices(tx, at, held !== null);
     await endDropAlert(tx, at);
     const { pages, mostPasses: passes, asked, serviceTotal } = open.progress;
     const missed =
-      swap.missed > 0 ? `${swap.missed} listed invoices belong to no customer whose list was proven` : null;
+      kept > 0
+        ? `${kept} listed invoices that are missing wait for a person`
+        : swap.missed > 0
+          ? `${swap.missed} listed invoices belong to no customer whose list was proven`
+          : null;
     const doubt = open.progress.doubt ?? missed;
-    const { outcome, reason } = await endPull(tx, open, doubt, { ...staged, ...swap }, at, held?.reason);
+    const { outcome, reason } = await endPull(tx, open, doubt, { ...staged, ...swap }, at, held);
     const detail = { pullId, reason, pages, passes, asked, serviceTotal, ...staged, ...swap };
     await appendAudit(
       tx,
@@ -165,8 +169,7 @@ async function swapIn(
     );
     killPoint('before-pull-swap');
     const { listed: unpaid, malformed } = staged;
-    const leaving = held?.leaving ?? 0;
-    const result: PullResult = { outcome, reason, pages, passes, unpaid, ...swap, leaving, malformed, asked };
+    const result: PullResult = { outcome, reason, pages, passes, unpaid, ...swap, leaving: kept, malformed, asked };
     return { ended: result, newStates: states };
   });
   killPoint('after-pull-swap');

@@ -27,6 +27,9 @@ const hasLeftInState = `EXISTS (SELECT 1 FROM invoice_staging s
 /** A condition on `invoice`: it leaves by what is missing (from the list, or at its own address), not by a state that is said of it. */
 export const isDropped = `unlisted_at IS NULL AND (${hasLeft} OR (${listIsProven} AND NOT ${isStaged})) AND NOT ${hasLeftInState}`;
 
+/** A condition on `invoice`: a brake keeps it on the list. */
+export const isKept = 'drop_held_at IS NOT NULL AND unlisted_at IS NULL';
+
 /**
  * Makes the staged rows the list, in the caller's transaction, so that no reader sees half of it. Rows that did not change are
  * not written. An invoice leaves by the proof of its list or by its own read; its row stays, with the time.
@@ -63,7 +66,7 @@ export async function swapInvoices(tx: Tx, nowMs: number, isHeld = false) {
   const unlisted = await tx.run(
     `UPDATE invoice SET unlisted_at=?, missed_at=NULL, drop_held_at=NULL,
             left_status=(SELECT MAX(s.status) FROM invoice_staging s WHERE s.invoice_no=invoice.invoice_no AND s.has_left=1)
-      WHERE unlisted_at IS NULL AND (${hasLeftInState} OR (${isHeld ? '1=0' : isDropped}))`,
+      WHERE unlisted_at IS NULL AND (${hasLeftInState} OR (${isHeld ? '1=0' : `drop_held_at IS NULL AND ${isDropped}`}))`,
     [nowMs],
   );
   await tx.run(

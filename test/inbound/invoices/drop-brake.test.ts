@@ -48,7 +48,7 @@ onBothLabs('a drop of many invoices at once', (kit) => {
     const pay = (...amounts: number[]) => {
       for (const amount of amounts) lab.sandbox.payInvoice(number(amount));
     };
-    return { lab, pay, showNothing: () => show({ data: [], total: 0 }), showAll: () => show() };
+    return { lab, pay, show, showNothing: () => show({ data: [], total: 0 }), showAll: () => show() };
   };
   const listed = async () =>
     (await kit.rows('SELECT amount FROM invoice WHERE unlisted_at IS NULL ORDER BY amount')).map((row) => row.amount);
@@ -137,8 +137,14 @@ onBothLabs('a drop of many invoices at once', (kit) => {
       'confirm_drop',
       { reason: 'paid by direct debit', invoices: 19 },
     ]);
-    // Nine of eleven are no more than maxDrops.
-    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unlisted: 9 });
+    // Nine of eleven are no more than maxDrops, but they were held.
+    const kept = await lab.pull();
+    expect(kept).to.deep.include({ outcome: 'unproven', unlisted: 0, leaving: 9 });
+    expect(kept.reason).to.equal('9 listed invoices that are missing wait for a person');
+    expect((await alerts())[0]?.message).to.match(/^9 invoices that were held are missing still, and stay listed: INV/);
+    const since = (await held()).rows.map(({ invoice_no }) => invoice_no);
+    expect(await confirmDrop(lab.context, since, 'paid as well')).to.equal(9);
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unlisted: 0 });
     expect(await listed()).to.deep.equal([5, 30]);
     expect(await alerts()).to.deep.equal([]);
   });
@@ -149,7 +155,8 @@ onBothLabs('a drop of many invoices at once', (kit) => {
     const { lab, pay } = await start(settings);
     pay(...upTo(30));
     expect(await lab.pull()).to.deep.include({ outcome: 'held', unlisted: 10, leaving: 20 });
-    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unlisted: 20, leaving: 0 });
+    expect(await lab.pull()).to.deep.include({ outcome: 'unproven', unlisted: 10, leaving: 10 });
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unlisted: 10, leaving: 0 });
     expect(await alerts()).to.deep.equal([]);
 
     lab.sandbox.addInvoices(upTo(30).map((amount) => ({ amount: amount + 100 })));
@@ -171,7 +178,25 @@ onBothLabs('a drop of many invoices at once', (kit) => {
     expect(await lab.pull(busy)).to.deep.include({ outcome: 'unproven', unlisted: 0 });
     expect((await held()).rows.map(({ invoice_no }) => invoice_no)).to.deep.equal([number(1)]);
     expect(await alerts()).to.have.length(1);
-    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unlisted: 1 });
+    expect(await lab.pull()).to.deep.include({ outcome: 'unproven', unlisted: 0, leaving: 1 });
+  });
+
+  it('keeps what is missing still while the service shows its invoices again bit by bit, and swaps in the rest', async () => {
+    const { lab, show } = await start();
+    const invoice = (invoice_no: string, amount: number) => {
+      return { invoice_no, amount, customer_code: 'K1', due_date: '2026-12-01', status: 'unpaid' };
+    };
+    show({ data: [], total: 0 });
+    expect(await lab.pull()).to.deep.include({ outcome: 'held', leaving: 30 });
+    for (const count of [15, 22, 27]) {
+      const data = [...upTo(count).map((amount) => invoice(number(amount), amount)), invoice('NEW', 1)];
+      show({ data, total: count + 1 });
+      expect(await lab.pull()).to.deep.include({ outcome: 'unproven', unlisted: 0, leaving: 30 - count });
+      expect((await listed()).filter((amount) => amount > 1)).to.deep.equal(upTo(30).slice(1));
+    }
+    expect(await kit.rows("SELECT amount FROM invoice WHERE invoice_no='NEW'")).to.deep.equal([{ amount: 1 }]);
+    show();
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', leaving: 0 });
     expect(await alerts()).to.deep.equal([]);
   });
 });
