@@ -21,21 +21,28 @@ export async function announcedInvoice(tx: Tx, invoiceNo: string): Promise<Annou
 /**
  * Brings the list in line with an invoice's own read at once, outside of a pull. A pull that is under way may have met an older
  * state of it, or may meet one later, so the read is staged as well; the next pull begins without it.
+ * @param sentAtMs when it was asked for; "due" counts for nothing where the list has learnt more since
  * @returns what changed, in words; null: nothing
  */
 export async function applyOwnRead(
   tx: Tx,
   { invoiceNo, isKnown }: AnnouncedInvoice,
   said: OwnRead,
+  sentAtMs: number,
   nowMs: number,
 ): Promise<string | null> {
-  if ('odd' in said) return null;
+  if ('odd' in said || ('due' in said && (await hasChangedSince(tx, invoiceNo, sentAtMs)))) return null;
   // An event may come before the invoice can be read: an invoice that is not there yet has not left.
   if ('left' in said && said.left === null && !isKnown) return null;
   await stageOwnRead(tx, invoiceNo, 'due' in said ? said.due : null, 'left' in said ? said.left : null);
   const change = await ('left' in said ? takeOff(tx, invoiceNo, said.left, nowMs) : list(tx, said.due, nowMs));
   if (change !== null) await markDue(tx, 'invoices', [invoiceNo]);
   return change;
+}
+
+async function hasChangedSince(tx: Tx, invoiceNo: string, ms: number): Promise<boolean> {
+  const sql = 'SELECT 1 AS n FROM invoice WHERE invoice_no=? AND (last_listed_at>? OR unlisted_at>?)';
+  return (await tx.value(sql, [invoiceNo, ms, ms])) !== undefined;
 }
 
 async function takeOff(tx: Tx, invoiceNo: string, status: string | null, nowMs: number): Promise<string | null> {

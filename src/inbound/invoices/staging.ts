@@ -78,6 +78,9 @@ export async function stagePage(
  */
 export async function stageOwnRead(tx: Tx, invoiceNo: string, due: Invoice | null, said: string | null): Promise<void> {
   const list: InvoiceList = { customer: '', state: '' };
+  const hasLeft =
+    "SELECT 1 AS n FROM invoice_staging WHERE list_customer='' AND list_state='' AND row_key=? AND has_left=1";
+  if (due && (await tx.value(hasLeft, [`=${invoiceNo}`])) !== undefined) return;
   const row = due
     ? stagedRow(list, { key: `=${invoiceNo}`, invoice: due }, 0, 0)
     : { ...stagedRow(list, { key: `=${invoiceNo}`, malformed: '', invoiceNo }, 0, 0), malformed: null, status: said };

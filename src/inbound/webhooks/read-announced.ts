@@ -188,12 +188,12 @@ async function readAnnouncedInvoice(
   let isOdd = false;
   const asked = await new ServiceReads(context, client, lease, { signal, tries: 1 }).ask({
     ...invoiceQuestion(endpoint, states, known),
-    keep: async (tx, said, nowMs) => {
+    keep: async (tx, said, nowMs, sentAtMs) => {
       // An address that leads elsewhere says that each invoice is absent: the pull finds that out. And with a list for each
       // customer, an invoice that was never listed could not be told to leave.
       isOdd = 'odd' in said || (known.isKnown ? isAbsent(said) : 'due' in said && scope !== 'all');
       if (isOdd) return;
-      const change = await applyOwnRead(tx, known, said, nowMs);
+      const change = await applyOwnRead(tx, known, said, sentAtMs, nowMs);
       await endEvents(tx, about, change ?? 'nothing had changed', nowMs);
       const outcome = change === null ? 'same' : 'changed';
       const detail = { invoiceNo, change, events: about.length };

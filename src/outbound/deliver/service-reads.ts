@@ -13,8 +13,8 @@ export interface Question<Value> extends Omit<ReadQuestion<Value>, 'endpoint'> {
   purpose: 'list_invoices' | 'read_invoice' | 'read_order' | 'read_customer';
   /** Where the question goes; absent: where questions of its purpose usually do. */
   endpoint?: ReadQuestion<Value>['endpoint'];
-  /** Keeps what was asked for, in the transaction that puts the request on record. */
-  keep: (tx: Tx, value: Value, nowMs: number) => Promise<void>;
+  /** Keeps what was asked for, in the transaction that puts the request on record. `sentAtMs`: when the request left. */
+  keep: (tx: Tx, value: Value, nowMs: number, sentAtMs: number) => Promise<void>;
   /** Named in the audit. */
   detail: Record<string, JsonValue>;
 }
@@ -134,7 +134,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
       const { verdict, startedAtMs: sentAtMs } = sent;
       const detail = { purpose, ...(pull && { pullId: pull.id }), ...question.detail };
       await endAttempts(tx, [{ attempt: attemptId, sent, message: null, detail }], this.context.actor, at);
-      if (verdict.kind === 'read') await question.keep(tx, verdict.value, at);
+      if (verdict.kind === 'read') await question.keep(tx, verdict.value, at, sentAtMs ?? at);
       if (purpose !== 'list_invoices' && verdict.kind === 'misconfigured')
         await raiseForbiddenRead(tx, purpose, verdict.reason, question.detail, at);
       const asks = purpose === 'list_invoices' ? 'list' : 'record';

@@ -121,7 +121,7 @@ class Puller {
     const said: OwnRead = isDue ? { due: invoiceOf(number) } : { left: this.#born.has(number) ? 'paid' : null };
     if (isDue || this.#born.has(number)) this.reads.set(number, { pass: this.#pass, isDue });
     if (!isDue && this.#born.has(number)) this.left.add(number);
-    await this.#inStore(async (tx) => applyOwnRead(tx, await announcedInvoice(tx, number), said, 1));
+    await this.#inStore(async (tx) => applyOwnRead(tx, await announcedInvoice(tx, number), said, 1, 1));
   }
 
   #inStore<T>(work: (tx: Tx) => Promise<T>): Promise<T> {

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import { announcedInvoice, applyOwnRead } from '../../../src/inbound/invoices/apply-own-read.js';
 import type { PageRow } from '../../../src/inbound/invoices/invoice-page.js';
 import { listInvoices, listLeftInvoices, listMalformedInvoices } from '../../../src/inbound/invoices/list-invoices.js';
+import type { OwnRead } from '../../../src/inbound/invoices/own-read.js';
 import { missedInvoices } from '../../../src/inbound/invoices/own-read.js';
 import { clearStaging, endGroup, stageOwnRead, stagePage } from '../../../src/inbound/invoices/staging.js';
 import { noteNewStates, swapInvoices } from '../../../src/inbound/invoices/swap-invoices.js';
@@ -99,6 +101,25 @@ onEveryStore('the invoice list', (kit) => {
       ['a', 2, 'paid'],
       ['b', 2, null],
     ]);
+  });
+
+  it('believes no own read that money is due where the list has learnt more since it was asked for', async () => {
+    await swap([invoice('a'), invoice('b')], 1);
+    const late = (number: string, said: OwnRead, sentAtMs: number) =>
+      inStore(async (tx) => applyOwnRead(tx, await announcedInvoice(tx, number), said, sentAtMs, 9));
+    await swap([invoice('b', { amount: 7 })], 5);
+    for (const number of ['a', 'b'])
+      expect(await late(number, { due: invoice(number, { amount: 1 }) }, 4)).to.equal(null);
+    expect(await listed()).to.deep.equal(['b']);
+    expect((await rows()).map(({ amount }) => amount)).to.include(7);
+    expect(await kit.rows('SELECT row_key FROM invoice_staging')).to.deep.equal([]);
+    expect(await late('a', { due: invoice('a') }, 6)).to.equal('listed as unpaid');
+    expect(await late('a', { left: 'paid' }, 4)).to.equal('no longer listed: paid');
+    // A pull may be under way, which begins the list anew.
+    expect(await late('a', { due: invoice('a') }, 10)).to.equal('listed as unpaid');
+    const staged = await kit.rows("SELECT has_left FROM invoice_staging WHERE row_key='=a'");
+    expect(staged).to.deep.equal([{ has_left: 1 }]);
+    await inStore(clearStaging);
   });
 
   it('of a proven list takes only what its last reading met, of an unproven one whatever any of them met', async () => {
