@@ -1,5 +1,5 @@
 import type { Invoice } from '../../model/record.js';
-import { placeholders, type Row, upsertRows } from '../../store/rows.js';
+import { boundedText, placeholders, type Row, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { PageRow } from './invoice-page.js';
 
@@ -56,20 +56,55 @@ export async function stagePage(
     const firstPasses = new Map(known.map(({ rowKey, firstPass }) => [rowKey, firstPass]));
     counts.fresh += chunk.length - known.filter(({ lastPass }) => lastPass === pass).length;
     counts.again += known.filter(({ lastPass }) => lastPass < pass).length;
+    // A row that makes no sense says nothing of its invoice, so it displaces no row of another list.
+    const numbers = chunk.flatMap((row) => ('invoice' in row ? [row.invoice.invoice_no] : []));
+    const ofOthers = await setAsideForOthers(tx, list, numbers);
     await upsertRows(
       tx,
       'invoice_staging',
       ['list_customer', 'list_state', 'row_key'],
       chunk.map((row) => {
         const staged = stagedRow(list, row, firstPasses.get(row.key) ?? pass, pass);
-        return hasLeft.has(numberOf(row) ?? '') ? { ...staged, is_newest: 0 } : staged;
+        const number = numberOf(row) ?? '';
+        const other = ofOthers.get(number);
+        const malformed = other === undefined ? staged.malformed : alsoListedFor(other);
+        return { ...staged, malformed, is_newest: hasLeft.has(number) ? 0 : 1 };
       }),
     );
-    // A row that makes no sense says nothing of its invoice, so it displaces no row of another list.
-    const numbers = chunk.flatMap((row) => ('invoice' in row ? [row.invoice.invoice_no] : []));
-    await outdate(tx, list, numbers);
+    await outdate(
+      tx,
+      list,
+      numbers.filter((number) => !ofOthers.has(number)),
+    );
   }
   return counts;
+}
+
+const alsoListedFor = (customer: string) => `invoice_no: it is also listed for customer ${customer}`;
+
+/**
+ * Two customers' invoices of one number are two invoices, of which the list could hold one: both are set aside.
+ * @returns of which other customer, by the number
+ */
+async function setAsideForOthers(
+  tx: Tx,
+  { customer }: InvoiceList,
+  numbers: readonly string[],
+): Promise<Map<string, string>> {
+  if (customer === '' || numbers.length === 0) return new Map();
+  // What was set aside before for this reason still has its amount.
+  const ofOthers = `invoice_no IN ${placeholders(numbers.length)} AND amount IS NOT NULL AND list_customer NOT IN ('', ?)`;
+  const found = await tx.rows<{ invoiceNo: string; listCustomer: string }>(
+    `SELECT invoice_no, list_customer FROM invoice_staging WHERE ${ofOthers}`,
+    [...numbers, customer],
+  );
+  if (found.length > 0)
+    await tx.run(`UPDATE invoice_staging SET malformed=? WHERE malformed IS NULL AND ${ofOthers}`, [
+      boundedText('invoice_staging.malformed', alsoListedFor(customer)),
+      ...numbers,
+      customer,
+    ]);
+  return new Map(found.map(({ invoiceNo, listCustomer }) => [invoiceNo, listCustomer]));
 }
 
 /**

@@ -346,6 +346,27 @@ onEveryLab('pull', (kit) => {
       expect((await lastPull()).outcome).to.equal('unproven');
     });
 
+    it('sets aside what has one number for two customers, and keeps the others of both', async () => {
+      const lab = await startWith('K1', 'K2');
+      const show = (code: string, ...invoices: object[]) => ({
+        ...{ kind: 'status', status: 200, match: { path: { regex: `customer_code=${code}` } } },
+        body: page(...invoices),
+      });
+      const show2 = show('K2', { ...invoice('1', 'K2'), amount: 7 }, invoice('C', 'K2'));
+      lab.sandbox.setFaults([show('K1', invoice('1', 'K1'), invoice('B', 'K1')), show2] as FaultInput[]);
+      for (let nth = 0; nth < 2; nth++)
+        expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 2, malformed: 2 });
+      expect(await numbers()).to.deep.equal(['B', 'C']);
+      const aside = await kit.rows('SELECT list_customer, invoice_no, reason FROM invoice_malformed ORDER BY 1');
+      expect(aside).to.deep.equal([
+        { list_customer: 'K1', invoice_no: '1', reason: 'invoice_no: it is also listed for customer K2' },
+        { list_customer: 'K2', invoice_no: '1', reason: 'invoice_no: it is also listed for customer K1' },
+      ]);
+      lab.sandbox.setFaults([show('K1'), show2] as FaultInput[]);
+      expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 2, malformed: 0, unlisted: 1 });
+      expect(await numbers()).to.deep.equal(['1', 'C']);
+    });
+
     it('keeps an invoice that also stands on the list of another, which proves nothing', async () => {
       const lab = await startWith('AK1', 'K1');
       lab.sandbox.setFaults([
