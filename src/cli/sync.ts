@@ -277,9 +277,8 @@ function printPull(output: Output, pull: NonNullable<SyncResult['pull']>): void 
   output.lines(
     outcome === 'proven' && `${read}.`,
     outcome === 'unproven' && `${read}; the list is not proven, so ${missed} that were not met stay listed: ${reason}`,
-    outcome === 'held' && leaving > 0 && `The list of invoices stays as it was: ${reason}.`,
+    (outcome === 'failed' || outcome === 'held') && `The list of invoices stays as it was: ${reason}`,
     leaving > 0 && `${leaving} that are missing wait for you: waybill confirm invoices --dry-run`,
-    (outcome === 'failed' || (outcome === 'held' && leaving === 0)) && `Invoices were not pulled: ${reason}`,
     malformed > 0 && `${malformed} invoices make no sense: waybill invoices --malformed`,
   );
 }

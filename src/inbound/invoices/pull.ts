@@ -6,12 +6,13 @@ import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import type { ServiceClient } from '../../service/service-client.js';
+import type { Tx } from '../../store/store.js';
 import { endDropAlert, judgeDrop } from './drop-brake.js';
 import { askForMissed } from './own-read.js';
 import { endPull, failPull, type OpenPull, openPull } from './pull-record.js';
 import { readLists } from './read-lists.js';
 import { countStaged } from './staging.js';
-import { noteNewStates, swapInvoices } from './swap-invoices.js';
+import { noteNewStates, type Swapped, swapInvoices } from './swap-invoices.js';
 
 const turnPollMs = 50;
 
@@ -91,6 +92,8 @@ export interface PullOptions {
   waitsForTurn?: boolean;
   signal?: AbortSignal | undefined;
   onProgress?: (progress: { staged: number; total: number }) => void;
+  /** Swaps the list in, and may look before and after it, in the same transaction. */
+  aroundSwap?: (tx: Tx, nowMs: number, swap: () => Promise<Swapped>) => Promise<Swapped>;
 }
 
 const swapped = { added: 0, changed: 0, unlisted: 0, missed: 0 };
@@ -125,7 +128,7 @@ async function pullAlone(
   const reason = await withLittleMemory(() => readLists(context, lease, questions, open, onProgress));
   if (reason === null) {
     await askForMissed(context, lease, questions, open);
-    return swapIn(context, lease, open);
+    return swapIn(context, lease, open, options.aroundSwap);
   }
   await lease.write('end a pull', async (tx) => {
     await failPull(tx, open, reason, nowMs());
@@ -138,6 +141,7 @@ async function swapIn(
   { settings, nowMs, actor, log }: JobContext,
   lease: ServiceLease,
   open: OpenPull,
+  around: NonNullable<PullOptions['aroundSwap']> = (_tx, _nowMs, swap) => swap(),
 ): Promise<PullResult> {
   const { id: pullId } = open;
   const { ended, newStates } = await lease.write('end a pull', async (tx) => {
@@ -145,7 +149,7 @@ async function swapIn(
     const staged = await countStaged(tx);
     const states = await noteNewStates(tx, settings.invoices.states, at);
     const { kept, held } = await judgeDrop(tx, settings.invoices, at);
-    const swap = await swapInvoices(tx, at, held !== null);
+    const swap = await around(tx, at, () => swapInvoices(tx, at, held !== null));
     await endDropAlert(tx, at);
     const { pages, mostPasses: passes, asked, serviceTotal } = open.progress;
     const missed =

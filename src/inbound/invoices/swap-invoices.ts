@@ -27,15 +27,42 @@ const hasLeftInState = `EXISTS (SELECT 1 FROM invoice_staging s
 /** A condition on `invoice`: it leaves by what is missing (from the list, or at its own address), not by a state that is said of it. */
 export const isDropped = `unlisted_at IS NULL AND (${hasLeft} OR (${listIsProven} AND NOT ${isStaged})) AND NOT ${hasLeftInState}`;
 
+/** An invoice as it is known, before a pull changes it. */
+export interface KnownInvoice {
+  invoiceNo: string;
+  customerCode: string | null;
+  amount: number;
+  dueDate: string;
+  status: string;
+  unlistedAt: number | null;
+}
+
+/** Invoices that the staged list shows in another way than they are known, or again after they had left. */
+export async function differingInvoices(tx: Tx, limit: number): Promise<KnownInvoice[]> {
+  return tx.rows(
+    `SELECT t.invoice_no, t.customer_code, t.amount, t.due_date, t.status, t.unlisted_at
+       FROM invoice t JOIN (${staged}) v ON v.invoice_no=t.invoice_no WHERE ${differs}
+      ORDER BY t.invoice_no LIMIT ${Math.trunc(limit)}`,
+  );
+}
+
 /** A condition on `invoice`: a brake keeps it on the list. */
 export const isKept = 'drop_held_at IS NOT NULL AND unlisted_at IS NULL';
+
+export interface Swapped {
+  added: number;
+  changed: number;
+  unlisted: number;
+  /** Listed still, although the pull did not meet them: nothing proves that they have left. */
+  missed: number;
+}
 
 /**
  * Makes the staged rows the list, in the caller's transaction, so that no reader sees half of it. Rows that did not change are
  * not written. An invoice leaves by the proof of its list or by its own read; its row stays, with the time.
  * @param isHeld a brake keeps the list as it was: only what invoices' own reads say counts
  */
-export async function swapInvoices(tx: Tx, nowMs: number, isHeld = false) {
+export async function swapInvoices(tx: Tx, nowMs: number, isHeld = false): Promise<Swapped> {
   const due = isHeld ? stagedOwnReads : staged;
   const changed = await updateFrom(
     tx,
@@ -84,7 +111,6 @@ export async function swapInvoices(tx: Tx, nowMs: number, isHeld = false) {
   );
   const missed = await tx.value<number>('SELECT COUNT(*) FROM invoice WHERE missed_at IS NOT NULL');
   if (!isHeld) await swapMalformed(tx, nowMs);
-  // `missed`: listed still, although this pull did not meet them: nothing proves that they have left.
   return { added, changed, unlisted, missed: missed ?? 0 };
 }
 

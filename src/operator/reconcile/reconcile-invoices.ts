@@ -1,8 +1,10 @@
 import { type PullResult, pull } from '../../inbound/invoices/pull.js';
+import { differingInvoices, type KnownInvoice } from '../../inbound/invoices/swap-invoices.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
+import type { FieldDifference } from './compare-record.js';
 import type { Judgement } from './judge-pair.js';
 import type { ComparedPage, NewFinding, Reconciliation, Tally } from './reconcile-rows.js';
 import { Stopped } from './service-side.js';
@@ -21,21 +23,29 @@ export async function reconcileInvoices(
   run: Reconciliation,
   signal?: AbortSignal,
 ): Promise<ComparedPage> {
-  const { store, settings, nowMs } = context;
+  const { settings } = context;
   if (!settings.invoices.enabled) throw new Stopped('invoices.enabled is false: there is no list to compare');
   const { currency } = settings.amounts;
-  const before = await store.read('add up the invoices', (tx) => listedByDay(tx));
-  const since = nowMs();
-  const pulled = await pull(context, client, lease, { signal });
+  const seen = { before: [] as DayRow[], after: [] as DayRow[], findings: [] as NewFinding[] };
+  const pulled = await pull(context, client, lease, {
+    signal,
+    async aroundSwap(tx, nowMs, swap) {
+      seen.before = await listedByDay(tx);
+      const known = new Map((await differingInvoices(tx, mostListed)).map((one) => [one.invoiceNo, one]));
+      const swapped = await swap();
+      seen.after = await listedByDay(tx);
+      const changes = await changesSince(tx, nowMs);
+      seen.findings = changes.map((row) => findingOf(row, known.get(row.invoiceNo), nowMs, currency));
+      return swapped;
+    },
+  });
   if (pulled.outcome === 'failed' || pulled.outcome === 'held')
     throw new Stopped(pulled.reason ?? 'the list of invoices could not be read');
-  const after = await store.read('add up the invoices', (tx) => listedByDay(tx));
-  const changes = await store.read('look what the pull has changed', (tx) => changesSince(tx, since));
+  const { before, after, findings } = seen;
   const sums = addSums(
     before.map((one) => sumOf(one, currency, 'erp')),
     after.map((one) => sumOf(one, currency, 'service')),
   );
-  const findings = changes.map((row): NewFinding => findingOf(row, since, currency));
   const tally: Tally = {
     ...run.tally,
     read: pulled.unpaid,
@@ -82,47 +92,53 @@ function sumOf({ day, records, total }: DayRow, currency: string, side: 'erp' | 
   };
 }
 
-interface ChangedInvoice {
-  invoiceNo: string;
-  amount: number;
-  dueDate: string;
-  status: string;
+interface ChangedInvoice extends KnownInvoice {
   firstListedAt: number;
-  unlistedAt: number | null;
   missedAt: number | null;
   leftStatus: string | null;
 }
 
 async function changesSince(tx: Tx, since: number): Promise<ChangedInvoice[]> {
   return tx.rows(
-    `SELECT invoice_no, amount, due_date, status, first_listed_at, unlisted_at, missed_at, left_status FROM invoice
+    `SELECT invoice_no, customer_code, amount, due_date, status, first_listed_at, unlisted_at, missed_at, left_status FROM invoice
       WHERE last_listed_at>=? OR unlisted_at>=? OR (missed_at IS NOT NULL AND unlisted_at IS NULL)
       ORDER BY invoice_no LIMIT ${mostListed}`,
     [since, since],
   );
 }
 
-function findingOf(row: ChangedInvoice, since: number, currency: string): NewFinding {
+/** @param known what was known of it before, if the list shows it in another way */
+function findingOf(row: ChangedInvoice, known: KnownInvoice | undefined, since: number, currency: string): NewFinding {
   const { invoiceNo, amount, dueDate, status, unlistedAt, leftStatus, missedAt, firstListedAt } = row;
   const said = (kind: Judgement['kind'], cause: Judgement['cause'], reason: string) => ({ kind, cause, reason });
+  const isNew = firstListedAt >= since || (known?.unlistedAt ?? null) !== null;
   const judged =
     unlistedAt !== null
       ? said('extra', 'left_list', `the service lists it no more${leftStatus === null ? '' : `: it is ${leftStatus}`}`)
       : missedAt !== null
         ? said('unjudged', 'not_proven', 'the list was read without it, and nothing proves that it has left')
-        : firstListedAt >= since
+        : isNew
           ? said('missing', 'new_on_list', `the service lists it as ${status}`)
           : said('different', 'changed', 'its amount, its due date, its customer or its state has changed');
+  const isDifferent = judged.kind === 'different';
   return {
     ...judged,
-    fields: [],
+    fields: isDifferent && known !== undefined ? differencesOf(known, row) : [],
     entity: 'invoice',
     sourceKey: invoiceNo,
     number: invoiceNo,
     serviceId: invoiceNo,
     day: dueDate,
     currency,
-    erpTotal: judged.cause === 'new_on_list' ? null : `${amount}`,
+    erpTotal: judged.cause === 'new_on_list' ? null : `${isDifferent ? (known?.amount ?? amount) : amount}`,
     serviceTotal: judged.cause === 'left_list' ? null : `${amount}`,
   };
+}
+
+const compared = { amount: 'amount', due_date: 'dueDate', customer_code: 'customerCode', status: 'status' } as const;
+
+function differencesOf(known: KnownInvoice, now: KnownInvoice): FieldDifference[] {
+  return Object.entries(compared).flatMap(([field, name]) =>
+    known[name] === now[name] ? [] : [{ field, erp: known[name], service: now[name] }],
+  );
 }

@@ -400,13 +400,28 @@ onEveryLab('comparing both sides', (kit) => {
     const [left] = lab.sandbox.addInvoices([{ amount: 400 }]);
     const [, paid] = await kit.rows('SELECT invoice_no FROM invoice ORDER BY invoice_no');
     lab.sandbox.payInvoice(paid?.invoice_no as string);
+    const [changed, , back] = await kit.rows('SELECT invoice_no FROM invoice ORDER BY invoice_no');
+    await kit.store.transaction('know it otherwise', async (tx) => {
+      await tx.run('UPDATE invoice SET amount=150 WHERE invoice_no=?', [changed?.invoice_no]);
+      await tx.run('UPDATE invoice SET unlisted_at=1 WHERE invoice_no=?', [back?.invoice_no]);
+    });
     const run = await compare(lab, 'invoices');
     expect(run).to.include({ state: 'done' });
     expect(run.tally.proof).to.match(/^Proven/);
     expect(Object.fromEntries(await found(run))).to.deep.equal({
       [left?.invoice_no as string]: 'new_on_list',
+      [back?.invoice_no as string]: 'new_on_list',
       [paid?.invoice_no as string]: 'left_list',
+      [changed?.invoice_no as string]: 'changed amount',
     });
+    const findings = await kit.store.read('list', (tx) => listFindings(tx, run.id, { limit: 9 }));
+    const [total] = totalsByCurrency(await kit.store.read('sums', (tx) => listSums(tx, run.id)));
+    const sumOf = (side: 'erpTotal' | 'serviceTotal') =>
+      findings.reduce((sum, one) => sum + BigInt(one[side] ?? 0), 0n);
+    expect(findings.find(({ cause }) => cause === 'changed')?.erpTotal).to.equal('150');
+    // The sums differ by exactly what is listed.
+    const difference = (total?.serviceTotal ?? 0n) - (total?.erpTotal ?? 0n);
+    expect(sumOf('serviceTotal') - sumOf('erpTotal')).to.equal(difference);
     expect(await found(await compare(lab, 'invoices'))).to.deep.equal(new Map());
   });
 
