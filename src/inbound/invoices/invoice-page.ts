@@ -68,6 +68,12 @@ export function readInvoicePage(
   };
 }
 
+/** Where each row says how many there are (`COUNT(*) OVER ()`), a page without rows says 0, or nothing. */
+export function isPageBehindEnd(value: unknown, fields: InvoicesSettings['paging']['fields']): boolean {
+  const rows = valueAt(value, fields.invoices);
+  return Array.isArray(rows) && rows.length === 0 && !valueAt(value, fields.total);
+}
+
 function isOthers(invoice: Invoice | string, customer: string | null): boolean {
   if (typeof invoice === 'string' || customer === null) return false;
   return invoice.customer_code !== undefined && invoice.customer_code !== customer;

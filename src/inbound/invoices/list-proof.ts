@@ -85,13 +85,14 @@ export function afterPage(
   maxPasses: number,
   room = Number.POSITIVE_INFINITY,
 ): { state: PassState; verdict: PassVerdict } {
+  const isBehind = isBehindEnd(state);
   const next: PassState = {
     ...state,
     page: state.page + 1,
     rows: state.rows + seen.rows,
     barren: seen.fresh > 0 ? 0 : state.barren + 1,
-    hasStrayed: state.hasStrayed || seen.isAnotherPage,
-    hasRepeated: state.hasRepeated || (seen.rows > 0 && seen.fresh === 0),
+    hasStrayed: state.hasStrayed || (seen.isAnotherPage && !isBehind),
+    hasRepeated: state.hasRepeated || (seen.rows > 0 && seen.fresh === 0 && !isBehind),
     lists: state.lists.map((one) => ({ ...one })),
   };
   const list = next.lists[next.list] as ListState;
@@ -104,6 +105,8 @@ export function afterPage(
     const reason = `the service says that there are ${total} invoices, and this pull has room for ${room} more (invoices.maxListed). Compare invoices.paging.fields.total with the answer; if the number is right, raise invoices.maxListed`;
     return { state: next, verdict: { kind: 'unproven', reason } };
   }
+  const small = smallTotal(list);
+  if (small !== null) return { state: next, verdict: { kind: 'unproven', reason: small } };
   if (!isListOver(next, seen)) {
     next.largest = Math.max(next.largest, seen.rows);
     return { state: next, verdict: { kind: 'more' } };
@@ -113,15 +116,38 @@ export function afterPage(
   return turn(next, maxPasses);
 }
 
+/** Whether the next page is asked for only because the last one was full: as many as `total` says were met. */
+export function isBehindEnd({ page, list, lists }: PassState): boolean {
+  const { met, totalLast } = lists[list] as ListState;
+  return page > 0 && totalLast !== null && met >= totalLast;
+}
+
 /** `total` decides. A short page proves nothing: the service may give fewer than were asked for, or hide some of them. */
-function isListOver(state: PassState, { total, isAnotherPage }: PageSeen): boolean {
+function isListOver(state: PassState, { rows, fresh, total, isAnotherPage }: PageSeen): boolean {
   const { met, totalFirst } = state.lists[state.list] as ListState;
-  if (total === null || met >= total) return true;
+  if (total === null) return true;
+  // The total may be that of one page, or capped. So a full page is the last one only if the next one brings nothing.
+  const isFull = rows >= state.limit || (state.largest > 0 && rows >= state.largest);
+  if (met >= total && (fresh === 0 || !isFull)) return true;
   // A service that knows no such page gives its last one, or its first, for ever.
   if (isAnotherPage || state.barren >= maxBarren) return true;
   // A list that grows faster than it is read has no end. The measure is this reading's own first page: between two
   // readings, or while the pull was cut short, the list may have grown to any size.
   return state.rows >= 2 * (totalFirst ?? 0) + 10 * state.limit;
+}
+
+/**
+ * What a reading met again was listed when its first page was given, because nothing comes back: a total below that counts
+ * something else. @returns what to check; null: the total may be right
+ */
+function smallTotal({ again, totalFirst, totalLast }: ListState): string | null {
+  const total = Math.max(totalFirst ?? again, totalLast ?? again);
+  if (again <= total) return null;
+  return (
+    `the service says that there are ${total} invoices, and ${again} were met in two readings: the total is smaller than ` +
+    'the list. Check that invoices.paging.fields.total names the number of all invoices, not of those on one page; if it ' +
+    'does, the service caps it'
+  );
 }
 
 function turn(state: PassState, maxPasses: number): { state: PassState; verdict: PassVerdict } {

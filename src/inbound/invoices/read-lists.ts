@@ -4,13 +4,13 @@ import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import { parseJson } from '../../service/parse-json.js';
 import type { Tx } from '../../store/store.js';
-import { type InvoicePage, readInvoicePage } from './invoice-page.js';
-import { afterPage, beginPasses } from './list-proof.js';
+import { type InvoicePage, isPageBehindEnd, readInvoicePage } from './invoice-page.js';
+import { afterPage, beginPasses, isBehindEnd } from './list-proof.js';
 import { nextCustomer, type OpenPull, type PullProgress, saveProgress } from './pull-record.js';
 import { endGroup, forgetDueReads, stagePage } from './staging.js';
 
-/** Some services know no page beyond the end of a list. */
-type Answered = InvoicePage | { isBeyondEnd: true };
+/** Some services know no page beyond the end of a list. `refusal`: nothing says that it is the end. */
+type Answered = InvoicePage | { isBeyondEnd: true; refusal?: string };
 
 /**
  * Reads the lists of a pull, page by page, from where it is until all of them are proven or given up. Every page is stored with
@@ -43,10 +43,12 @@ export async function readLists(
         [paging.page]: String(page),
       },
       answers: passes.page > 0 ? [successStatus, 404] : [successStatus],
-      read: (status, body) =>
-        status === successStatus
-          ? readInvoicePage(parseJson(body), paging.fields, customer === '' ? null : customer)
-          : { isBeyondEnd: true },
+      read: (status, body) => {
+        if (status !== successStatus) return { isBeyondEnd: true };
+        const json = parseJson(body);
+        if (isBehindEnd(passes) && isPageBehindEnd(json, paging.fields)) return { isBeyondEnd: true };
+        return readInvoicePage(json, paging.fields, customer === '' ? null : customer);
+      },
       keep: async (tx, answer, nowMs) => {
         kept = await keepPage(tx, answer, nowMs);
         killPoint('before-pull-page');
@@ -55,6 +57,13 @@ export async function readLists(
     });
     if ('noAnswer' in asked) {
       const reason = `page ${page} of ${state} could not be read: ${asked.noAnswer}`;
+      if (asked.isRefused && isBehindEnd(passes)) {
+        const refusal = `${reason}. It comes after as many invoices as the service says there are, and only a page without invoices, or a 404, would show that these are all`;
+        pull.progress = await lease.write('end a list at a refusal', (tx) =>
+          keepPage(tx, { isBeyondEnd: true, refusal }, nowMs()),
+        );
+        continue;
+      }
       if (!asked.isRefused || customer === '' || passes.page > 0) return reason;
       kept = await lease.write('leave out a customer', async (tx) => {
         const next = await endCustomer(tx, { ...progress, requests: questions.requests }, reason);
@@ -87,7 +96,8 @@ export async function readLists(
       const { requests } = questions;
       const next: PullProgress = { ...progress, passes: after.state, pages: progress.pages + 1, requests };
       if (after.state.pass > passes.pass) await forgetDueReads(tx, customer);
-      if (isPage && answer.strangers !== null) next.groupDoubt ??= answer.strangers;
+      const groupDoubt = isPage ? answer.strangers : answer.refusal;
+      if (groupDoubt) next.groupDoubt ??= groupDoubt;
       if (after.verdict.kind === 'more') {
         await saveProgress(tx, pull, next, nowMs);
         return next;

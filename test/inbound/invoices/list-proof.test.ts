@@ -8,14 +8,14 @@ import {
 } from '../../../src/inbound/invoices/list-proof.js';
 
 describe('the proof of a list', () => {
-  /** Reads pages of the given numbers, each with the total that the service says on it. */
-  function read(pages: [string[], number | null][], maxPasses = 5, limit = 10) {
+  /** Reads pages of the given numbers, each with the total that the service says on it, and whether it is another page. */
+  function read(pages: [string[], number | null, boolean?][], maxPasses = 5, limit = 10) {
     let state: PassState = beginPasses(1, limit);
     let verdict: PassVerdict = { kind: 'more' };
     const met = new Map<string, number>();
-    for (const [index, [numbers, total]] of pages.entries()) {
+    for (const [index, [numbers, total, isAnotherPage = false]] of pages.entries()) {
       if (verdict.kind !== 'more') throw new Error(`It ended before page ${index + 1}.`);
-      const seen: PageSeen = { rows: numbers.length, fresh: 0, again: 0, total, isAnotherPage: false };
+      const seen: PageSeen = { rows: numbers.length, fresh: 0, again: 0, total, isAnotherPage };
       for (const number of new Set(numbers)) {
         const last = met.get(number);
         if (last !== state.pass) seen.fresh++;
@@ -29,7 +29,7 @@ describe('the proof of a list', () => {
 
   it('is given up at once where the service names more than there is room for, also when the total only grows to that', () => {
     const reasonOf = (pages: [number, number][], room: number) => {
-      let state = beginPasses(2, 10);
+      let state = beginPasses(2, 100);
       for (const [rows, total] of pages) {
         const after = afterPage(state, { rows, fresh: rows, again: 0, total, isAnotherPage: false }, 5, room);
         if (after.verdict.kind === 'unproven') return after.verdict.reason;
@@ -137,6 +137,7 @@ describe('the proof of a list', () => {
         [['a'], 1],
         [['a'], 2],
         [['b'], 2],
+        [[], 2],
       ]),
     ).to.equal('the total went from 1 to 2');
     expect(
@@ -161,8 +162,97 @@ describe('the proof of a list', () => {
       [['c'], 5],
       [[], 5],
       [['d', 'e'], 5],
+      [[], 5],
     ];
     expect(read(pages).state).to.deep.include({ pass: 2, page: 0 });
+  });
+
+  it('looks behind a last page that is full, and takes nothing there for the end: an empty page, none, another, or a repetition', () => {
+    const full: [string[], number] = [['a', 'b'], 2];
+    const behind: [string[], number | null, boolean?][] = [
+      [[], 2],
+      [[], null],
+      [['a', 'b'], 2],
+      [['c', 'd'], 2, true],
+    ];
+    for (const one of behind) {
+      expect(read([full], 5, 2).verdict.kind, 'one page alone').to.equal('more');
+      const { state } = read([full, one], 5, 2);
+      expect(state, JSON.stringify(one)).to.deep.include({ pass: 2, page: 0, hasStrayed: false, hasRepeated: false });
+      if (!one[2]) expect(read([full, one, full, one], 5, 2).verdict).to.deep.equal({ kind: 'proven' });
+    }
+  });
+
+  it('looks behind no page that is shorter than was asked for and than those before it, nor behind an empty list', () => {
+    const short: [string[], number][] = [
+      [['a', 'b'], 3],
+      [['c'], 3],
+    ];
+    expect(read([...short, ...short]).verdict).to.deep.equal({ kind: 'proven' });
+    const empty: [string[], number] = [[], 0];
+    expect(read([empty, empty], 5, 1).verdict).to.deep.equal({ kind: 'proven' });
+  });
+
+  it('reads on where the list grew behind a full page, and proves what it grew to', () => {
+    const grown: [string[], number][] = [
+      [['a', 'b'], 3],
+      [['c'], 3],
+    ];
+    const { verdict } = read([[['a', 'b'], 2], grown[1] as [string[], number], ...grown], 5, 2);
+    expect(verdict).to.deep.equal({ kind: 'proven' });
+  });
+
+  const cases: [string, [string[], number][], number][] = [
+    [
+      'that of one page',
+      [
+        [['a', 'b'], 2],
+        [['c', 'd'], 2],
+        [['e'], 1],
+      ],
+      2,
+    ],
+    [
+      'capped',
+      [
+        [['a', 'b'], 4],
+        [['c', 'd'], 4],
+        [['e'], 4],
+      ],
+      3,
+    ],
+  ];
+  for (const [what, pages, ends] of cases)
+    it(`is not given by a total that is ${what}, and the second reading names the setting`, () => {
+      const { verdict, state } = read([...pages, ...pages.slice(0, ends)], 5, 2);
+      expect(state).to.deep.include({ pass: 2, page: ends });
+      if (verdict.kind !== 'unproven') throw new Error(verdict.kind);
+      expect(verdict.reason)
+        .to.match(/^the service says that there are \d invoices, and \d were met in two readings: the total is smaller/)
+        .and.to.contain('Check that invoices.paging.fields.total names the number of all invoices');
+    });
+
+  it('takes no total for capped because invoices are paid while it reads', () => {
+    const pages: [string[], number][] = [
+      [['a', 'b'], 4],
+      [['c', 'd'], 4],
+      [[], 4],
+      [['a', 'b'], 4],
+      // a is paid.
+      [['d'], 3],
+      [['b', 'c'], 3],
+      [['d'], 3],
+    ];
+    expect(read(pages, 5, 2).verdict).to.deep.equal({ kind: 'proven' });
+  });
+
+  it('goes on with a state that an older version stored between two pages', () => {
+    const stored = JSON.parse(JSON.stringify({ ...beginPasses(1, 2), page: 1, rows: 2, largest: 2 })) as PassState;
+    Object.assign(stored.lists[0] as object, { met: 2, totalFirst: 4, totalLast: 4 });
+    const after = afterPage(stored, { rows: 2, fresh: 2, again: 0, total: 4, isAnotherPage: false }, 5);
+    expect(after.state).to.deep.include({ pass: 1, page: 2 });
+    const ended = afterPage(after.state, { rows: 0, fresh: 0, again: 0, total: null, isAnotherPage: false }, 5);
+    expect(ended.state).to.deep.include({ pass: 2, page: 0 });
   });
 
   it('ends a list after two pages without anything new, at a page beyond its end, and when it grows faster than it is read', () => {
@@ -180,9 +270,15 @@ describe('the proof of a list', () => {
       ]).state.pass,
     ).to.equal(2);
     // However small the list was when the pull began: what counts is the first page of the reading itself.
-    const later = [['a'], 1] as [string[], number];
-    const grown = Array.from({ length: 30 }, (_, i): [string[], number] => [[`n${i}`], 30]);
-    expect(read([later, ...grown, ...grown], 5, 1).verdict).to.deep.equal({ kind: 'proven' });
+    const later: [string[], number][] = [
+      [['a'], 1],
+      [[], 1],
+    ];
+    const grown = [
+      ...Array.from({ length: 30 }, (_, i): [string[], number] => [[`n${i}`], 30]),
+      [[], 30] as [string[], number],
+    ];
+    expect(read([...later, ...grown, ...grown], 5, 1).verdict).to.deep.equal({ kind: 'proven' });
     const growing = Array.from({ length: 22 }, (_, i): [string[], number] => [[`n${i}`], 1 + 2 * i]).slice(1);
     expect(read(growing, 5, 1).state.pass).to.equal(2);
   });

@@ -246,8 +246,10 @@ onEveryLab('pull', (kit) => {
       sandbox: { maxPageSize: 2, firstPage: 0 },
       settings: { invoices: { pageSize: 2, paging: { firstPage: 0, query: { customer_code: 'K1' } } } },
     });
-    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 2, pages: 2 });
-    expect(paths(lab)[0]).to.equal('/v2/invoices?customer_code=K1&status=unpaid&limit=2&page=0');
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 2, pages: 4 });
+    // The page is full, so each reading looks behind it.
+    const reading = [0, 1].map((page) => `/v2/invoices?customer_code=K1&status=unpaid&limit=2&page=${page}`);
+    expect(paths(lab)).to.deep.equal([...reading, ...reading]);
     const renamed = lab.another({
       settings: {
         invoices: {
@@ -436,8 +438,9 @@ onEveryLab('pull', (kit) => {
     await cut();
     const asked = paths(lab).length;
     const id = (await lastPull()).id;
-    expect(await lab.pull()).to.deep.include({ outcome: 'proven', pages: 6 });
-    expect(paths(lab).length - asked).to.equal(4);
+    // Four pages a reading: the third is full, and the fourth is empty.
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', pages: 8 });
+    expect(paths(lab).length - asked).to.equal(6);
     expect((await lastPull()).id).to.equal(id);
 
     await cut();
@@ -447,7 +450,7 @@ onEveryLab('pull', (kit) => {
     await kit.store.transaction('let time pass', (tx) =>
       tx.run('UPDATE invoice_pull SET progress_at=progress_at-900001'),
     );
-    expect(await lab.pull()).to.deep.include({ outcome: 'proven', pages: 6 });
+    expect(await lab.pull()).to.deep.include({ outcome: 'proven', pages: 8 });
   });
 
   it('is not read by two at once: the second one of a process begins when the first has ended', async () => {
@@ -695,11 +698,12 @@ onEveryLab('pull', (kit) => {
     });
 
   /** A service that gives such a page to each request for one. */
-  const pulledFrom = async (page: (nth: number) => string, settings: object) => {
+  const pulledFrom = async (page: (nth: number, asked: number) => string | number, settings: object) => {
     let pages = 0;
-    const server = http.createServer((_request, response) => {
-      response.writeHead(200, { 'Content-Type': 'application/json' });
-      response.end(page(++pages));
+    const server = http.createServer(({ url }, response) => {
+      const given = page(++pages, Number(new URL(url ?? '', 'http://service').searchParams.get('page')));
+      response.writeHead(typeof given === 'number' ? given : 200, { 'Content-Type': 'application/json' });
+      response.end(typeof given === 'number' ? '{"message":"no such page"}' : given);
     });
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
     try {
@@ -734,6 +738,57 @@ onEveryLab('pull', (kit) => {
       expect(pages).to.equal(met / 3);
       expect(await kit.rows('SELECT COUNT(*) AS n FROM invoice_staging')).to.deep.equal([{ n: 0 }]);
     });
+
+  for (const [what, totalOf] of [
+    ['that of one page', (rows: number) => rows],
+    ['capped', () => 4],
+  ] as const)
+    it(`takes all that it meets, proves nothing and names the setting where the total is ${what}`, async () => {
+      const list = [0, 1, 2, 3, 4, 5, 6].map(invoiceOf);
+      const { result } = await pulledFrom(
+        (_, asked) => {
+          const data = list.slice((asked - 1) * 2, asked * 2);
+          return JSON.stringify({ data, total: totalOf(data.length) });
+        },
+        { invoices: { pageSize: 2 } },
+      );
+      expect(result).to.include({ outcome: 'unproven', passes: 2, unpaid: 7 });
+      expect(result.reason).to.contain('the total is smaller than the list. Check that invoices.paging.fields.total');
+    });
+
+  const full = [0, 1, 2, 3].map(invoiceOf);
+  for (const [what, behind] of [
+    ['is empty', { data: [], total: 4 }],
+    ['is empty and says 0', { data: [], total: 0 }],
+    ['is empty and says no total', { data: [], total: null }],
+    ['is not there', 404],
+    ['repeats the last one', { data: full.slice(2), total: 4 }],
+    ['is the last one, and says so', { data: full.slice(2), total: 4, page: 2 }],
+  ] as const)
+    it(`proves a list whose last page is full and the page behind it ${what}, at one request more for each reading`, async () => {
+      const { result, pages } = await pulledFrom(
+        (_, asked) => {
+          if (asked > 2) return typeof behind === 'number' ? behind : JSON.stringify(behind);
+          return JSON.stringify({ data: full.slice((asked - 1) * 2, asked * 2), total: 4, page: asked });
+        },
+        { invoices: { pageSize: 2 } },
+      );
+      expect(result).to.include({ outcome: 'proven', unpaid: 4, reason: null });
+      expect(pages).to.equal(6);
+    });
+
+  it('takes what it met and proves nothing where the page behind a full last one is refused', async () => {
+    const { result, pages } = await pulledFrom(
+      (_, asked) =>
+        asked > 2 ? 400 : JSON.stringify({ data: full.slice((asked - 1) * 2, asked * 2), total: 4, page: asked }),
+      { invoices: { pageSize: 2 } },
+    );
+    expect(result).to.include({ outcome: 'unproven', unpaid: 4, passes: 2 });
+    expect(result.reason).to.match(
+      /^page 3 of unpaid could not be read: HTTP 400.*only a page without invoices, or a 404/,
+    );
+    expect(pages).to.equal(6);
+  });
 
   it('fails with its reason at a page that is nested too deep to be walked through', async () => {
     const nested = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
