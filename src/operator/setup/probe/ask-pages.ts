@@ -1,7 +1,7 @@
 import type { Settings } from '../../../config/settings.js';
 import type { ProbeRequest } from '../../../service/service-client.js';
 import { firstPage, pageSizes, readPage } from './decide-pages.js';
-import { isRefused, type PageEvidence } from './evidence.js';
+import { type Evidence, isRefused, type PageEvidence } from './evidence.js';
 import type { Questions } from './questions.js';
 
 /** The largest page that the settings take. */
@@ -34,7 +34,15 @@ export async function askForPages(settings: Settings, questions: Questions): Pro
     pages.sizes.push({ limit, page: got });
     const { taken, refused, given } = pageSizes(pages.sizes);
     const isEnough = given !== null || refused === null || refused - taken <= 1;
-    if (isEnough || (readPage(got) === null && !isRefused(got))) return pages;
+    if (isEnough || (readPage(got) === null && !isRefused(got))) break;
     limit = taken + Math.floor((refused - taken) / 2);
   }
+  const whole = pages.sizes.filter(({ page }) => seemsWhole(page)).at(-1);
+  if (whole) pages.second = await page(`the next page of ${whole.limit}`, (first as number) + 1, whole.limit);
+  return pages;
+}
+
+function seemsWhole(page: Evidence): boolean {
+  const read = readPage(page);
+  return read !== null && read.entries.length > 0 && read.total === read.entries.length;
 }

@@ -24,19 +24,39 @@ export interface PagePlaces {
   page: string | null;
 }
 
-/** Where a page holds its list, the number of all, and its own number. Pure. @returns null where it holds no list */
-export function pagePlaces(body: unknown): PagePlaces | null {
+/** Names of the number of all invoices; the first ones mean it, the last ones may mean those on the page. */
+const totalNames = [/^total$/i, /^total_?(count|items|records|results)$/i, /^records$/i, /^count$/i];
+
+/**
+ * Where a page holds its list, the number of all, and its own number. Pure.
+ * @param isTotal whether a place may hold the number of all, by what else was read
+ * @returns null where it holds no list
+ */
+export function pagePlaces(body: unknown, isTotal: (place: string) => boolean = () => true): PagePlaces | null {
   const leaves = leavesOf(body);
   const lists = leaves.filter((leaf): leaf is { place: string; value: unknown[] } => Array.isArray(leaf.value));
   const [list] = lists.sort((a, b) => b.value.length - a.value.length);
   if (!list) return null;
-  const number = (name: RegExp) =>
-    leaves.find(({ place, value }) => Number.isSafeInteger(value) && name.test(lastName(place)))?.place ?? null;
+  const numbers = (name: RegExp) =>
+    leaves
+      .filter(({ place, value }) => Number.isSafeInteger(value) && name.test(lastName(place)))
+      .map(({ place }) => place);
   return {
     invoices: list.place,
-    total: number(/^(total|count|total_?(count|items)|records)$/i),
-    page: number(/^(page|current_?page|number)$/i),
+    total: totalNames.flatMap(numbers).find(isTotal) ?? null,
+    page: numbers(/^(page|current_?page|number)$/i)[0] ?? null,
   };
+}
+
+/** Which places do not name fewer invoices than the pages showed: those that do count one page, or are capped. */
+function totalOf({ zero, one, zeroAgain, sizes, second }: PageEvidence): (place: string) => boolean {
+  const all = [zero, one, zeroAgain, ...sizes.map(({ page }) => page), ...(second ? [second] : [])];
+  const read = all.flatMap((each) => {
+    const page = readPage(each);
+    return page && page.entries.length > 0 ? [{ body: jsonOf(each), entries: page.entries }] : [];
+  });
+  const different = new Set(read.flatMap(({ entries }) => entries.map((entry) => JSON.stringify(entry)))).size;
+  return (place) => read.every(({ body }) => (valueAt(body, place) as number) >= different);
 }
 
 export function readPage(one: Evidence): Page | null {
@@ -130,10 +150,11 @@ function largest({ sizes }: PageEvidence): Finding {
   };
 }
 
-function places({ zero, one }: PageEvidence): Finding {
+function places(pages: PageEvidence): Finding {
+  const { zero, one } = pages;
   const point = 'fields of a page';
   const page = [one, zero].find((each) => readPage(each) !== null);
-  const found = page && pagePlaces(jsonOf(page));
+  const found = page && pagePlaces(jsonOf(page), totalOf(pages));
   const ask = 'Where does a page hold its invoices and the number of all?';
   if (!page || !found) return { point, found: 'No page could be read.', settings: {}, ask, evidence: [shown(one)] };
   const settings: Record<string, JsonValue> = { 'invoices.paging.fields.invoices': found.invoices };

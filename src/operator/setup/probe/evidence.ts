@@ -79,6 +79,8 @@ export interface PageEvidence {
   zeroAgain: Evidence;
   /** Pages of so many invoices, in the order in which they were asked for. */
   sizes: { limit: number; page: Evidence }[];
+  /** The page after the last of these; asked for where that one seems to hold all invoices. */
+  second?: Evidence;
 }
 
 /** What a probe found out about one point, or what a person has to ask. */

@@ -53,6 +53,49 @@ describe('what a probe finds out about pages', () => {
     expect(pagePlaces(body)).to.deep.equal({ invoices: 'result.rows', total: 'result.count', page: 'result.page' });
     expect(pagePlaces({ error: 'x' })).to.equal(null);
   });
+
+  it('a name that means all comes before one that may mean those on the page, wherever it stands', () => {
+    const total = (more: object) => pagePlaces({ ...more, data: [] })?.total;
+    expect(total({ count: 100, total: 250, page: 1 })).to.equal('total');
+    expect(total({ count: 100, meta: { total_count: 250 } })).to.equal('meta.total_count');
+    expect(total({ count: 100, totalItems: 250 })).to.equal('totalItems');
+    expect(total({ count: 100, page: 1 })).to.equal('count');
+  });
+
+  /** The field of the total, by a list of so many invoices whose pages hold at most 50. */
+  const totalField = (all: number, counts: (rows: number) => object) => {
+    const at = (number: number, limit: number) => {
+      const rows = Array.from({ length: all }, (_, no) => ({ no })).slice((number - 1) * limit, number * limit);
+      return answered(200, { ...counts(rows.length), data: rows });
+    };
+    const sizes = [{ limit: 10_000, page: at(1, 50) }];
+    const finding = decidePages({ zero: no, one: at(1, 1), zeroAgain: no, sizes, second: at(2, 50) })[2];
+    const asked = finding?.ask ?? null;
+    const field = finding?.settings['invoices.paging.fields.total'] ?? null;
+    expect(asked === null, 'is either found or asked for').to.equal(field !== null);
+    return field;
+  };
+
+  it('a number that counts the rows of a page, or less than were seen, is no total', () => {
+    for (const all of [2, 50, 80]) {
+      expect(totalField(all, (rows) => ({ count: rows }))).to.equal(null);
+      expect(totalField(all, (rows) => ({ total: rows }))).to.equal(null);
+      expect(totalField(all, (rows) => ({ total: rows, count: all }))).to.equal('count');
+      expect(totalField(all, () => ({ count: all }))).to.equal('count');
+    }
+    expect(totalField(80, () => ({ total: 60 }))).to.equal(null);
+    // One invoice alone tells nothing.
+    expect(totalField(1, (rows) => ({ total: rows }))).to.equal('total');
+  });
+
+  it('a page that is as long whatever is asked for is told from a list by the one behind it', () => {
+    const half = (from: number) => answered(200, { count: 2, data: [{ no: from }, { no: from + 1 }] });
+    const pages = { zero: no, one: half(1), zeroAgain: no, sizes: [{ limit: 10_000, page: half(1) }] };
+    const field = (second: Evidence) => decidePages({ ...pages, second })[2]?.settings['invoices.paging.fields.total'];
+    expect(field(half(3))).to.equal(undefined);
+    for (const end of [half(1), answered(200, { count: 0, data: [] }), answered(404, '')])
+      expect(field(end)).to.equal('count');
+  });
 });
 
 describe('what a probe finds out about changes', () => {
