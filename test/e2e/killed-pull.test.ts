@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { useTempDir } from '../support/temp-dir.js';
 import { type PullLab, startPullLab } from './pull-lab.js';
 
-/** `WAYBILL_PULL_PAGES=100` reads as many in each of the two readings. */
+/** `WAYBILL_PULL_PAGES=100` fills as many. Each of the two readings also looks behind the last one, which is full. */
 const pages = Number(process.env.WAYBILL_PULL_PAGES ?? 2);
 const pageSize = 4;
 
@@ -37,7 +37,7 @@ describe('a pull whose process is killed at every page', function () {
     const before = sandbox.counts().requests;
 
     const seen = await lab.watch(async () => {
-      for (let page = 0; page < 2 * pages; page++) await run('after-pull-page');
+      for (let page = 0; page < 2 * (pages + 1); page++) await run('after-pull-page');
       await run('before-pull-swap');
       await run('after-pull-swap');
     });
@@ -45,7 +45,7 @@ describe('a pull whose process is killed at every page', function () {
       .ledger()
       .requests.slice(before)
       .map(({ path }) => path.replace(/^.*page=/, ''));
-    const reading = Array.from({ length: pages }, (_, i) => String(i + 1));
+    const reading = Array.from({ length: pages + 1 }, (_, i) => String(i + 1));
     expect(asked).to.deep.equal([...reading, ...reading]);
     const now = lab.listed();
     expect(now).to.have.length(pages * pageSize);
@@ -57,6 +57,6 @@ describe('a pull whose process is killed at every page', function () {
     const before = lab.sandbox.counts().requests;
     await run('before-pull-page:2');
     expect(await run()).to.equal(0);
-    expect(lab.sandbox.counts().requests - before).to.equal(2 * pages + 1);
+    expect(lab.sandbox.counts().requests - before).to.equal(2 * (pages + 1) + 1);
   });
 });
