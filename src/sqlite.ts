@@ -50,11 +50,11 @@ export function sqliteCode(error: unknown): string {
 }
 
 /** Tries again while another program holds the file locked. A wait inside SQLite would block the whole process. */
-export async function untilNotBusy<T>(waitMs: number, attempt: () => T): Promise<T> {
+export async function untilNotBusy<T>(waitMs: number, attempt: () => T | Promise<T>): Promise<T> {
   const deadline = performance.now() + waitMs;
   for (;;) {
     try {
-      return attempt();
+      return await attempt();
     } catch (error) {
       if (!isBusy(error) || performance.now() >= deadline) throw error;
     }

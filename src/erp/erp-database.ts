@@ -151,8 +151,11 @@ export interface WriteStatement {
 /** The seam to one kind of database for writing. `what` completes the sentence "Could not write … back". */
 export interface WritableErpDatabase {
   readonly dialect: ErpDialect;
-  /** Runs all of these in one transaction. @throws WriteBackError when it was rolled back */
-  transaction(statements: readonly WriteStatement[], what: string): Promise<void>;
+  /**
+   * Runs all of these in one transaction. `mayCommit` is asked before the commit, while the rows are locked; where it throws, all is
+   * rolled back. @throws WriteBackError when it was rolled back
+   */
+  transaction(statements: readonly WriteStatement[], what: string, mayCommit: () => Promise<void>): Promise<void>;
   /** The first column of what the query yields. @throws WriteBackError */
   firstColumn(query: WriteStatement, what: string): Promise<string[]>;
   identity(): string;

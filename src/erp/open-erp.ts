@@ -6,7 +6,7 @@ import { databaseErpReader } from './database-erp-reader.js';
 import { erpDatabase, writableErpDatabase } from './dialects/erp-kinds.js';
 import type { ErpReader, ErpSource } from './erp-reader.js';
 import { wallText } from './time/wall-time.js';
-import { type ErpWriter, keysQuery, writeBackStatements } from './write-back/erp-writer.js';
+import { type ErpWriter, keysQuery, type MayCommit, writeBackStatements } from './write-back/erp-writer.js';
 
 /**
  * The reader of the configured ERP. It connects with the first read, and again after a failure. `erp.password` is
@@ -34,17 +34,33 @@ export async function openErpWriter({
   const database = await writableErpDatabase(erp, writeBack);
   const targetOf = (kind: WriteBackKind) => ({ kind, settings: writeBack[kind], dialect: database.dialect });
   return {
-    async write(kind, changes) {
+    async write(kind, changes, mayCommit) {
       const statements = writeBackStatements(targetOf(kind), changes, wallText(Date.now(), erp.timeZone));
-      await database.transaction(statements, kind);
+      await runUnless(mayCommit, (asked) => database.transaction(statements, kind, asked));
     },
-    async clearPending(kind, changes) {
+    async clearPending(kind, changes, mayCommit) {
       const { dialect } = database;
       const settings = { ...writeBack[kind], upsert: writeBack[kind].clearPending, gone: undefined };
-      await database.transaction(writeBackStatements({ kind, settings, dialect }, changes, ''), kind);
+      const statements = writeBackStatements({ kind, settings, dialect }, changes, '');
+      await runUnless(mayCommit, (asked) => database.transaction(statements, kind, asked));
     },
     keysAfter: (kind, after, limit) => database.firstColumn(keysQuery(targetOf(kind), after, limit), kind),
     identity: () => database.identity(),
     close: () => database.close(),
   };
+}
+
+/** Runs a transaction. Why `mayCommit` has it rolled back is thrown as it is: it is no failure of the ERP. */
+async function runUnless(mayCommit: MayCommit, run: (asked: MayCommit) => Promise<void>): Promise<void> {
+  const refused: unknown[] = [];
+  const asked = () =>
+    mayCommit().catch((error) => {
+      refused.push(error);
+      throw error;
+    });
+  try {
+    await run(asked);
+  } catch (error) {
+    throw refused[0] ?? error;
+  }
 }

@@ -5,6 +5,8 @@ import { GRACE_MS, MysqlConnection, type MysqlServer } from './mysql-connection.
 import { type MysqlSettings, mysqlDialect } from './mysql-erp.js';
 import { mysqlWriteFailure } from './mysql-failure.js';
 
+const idleLimitSeconds = 60;
+
 /** An ERP on MySQL or MariaDB, written with the write-back's own account and a connection of its own. */
 export class MysqlErpWriter extends MysqlConnection implements WritableErpDatabase {
   readonly dialect = mysqlDialect;
@@ -23,10 +25,11 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
     this.#limitMs = timeoutSeconds * 1000 + GRACE_MS;
   }
 
-  transaction(statements: readonly WriteStatement[], what: string): Promise<void> {
+  transaction(statements: readonly WriteStatement[], what: string, mayCommit: () => Promise<void>): Promise<void> {
     return this.#write(what, async (connection) => {
       await this.#inTime(connection.query('START TRANSACTION'));
       for (const statement of statements) await this.#execute(connection, statement);
+      await mayCommit();
       await this.#inTime(connection.query('COMMIT'));
     });
   }
@@ -75,6 +78,8 @@ function writingSession({ isMariaDb }: MysqlServer, timeoutSeconds: number): str
     "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
     `innodb_lock_wait_timeout = ${seconds}`,
     `lock_wait_timeout = ${seconds}`,
+    // A process that is frozen in the middle of a transaction must not hold its row locks.
+    `wait_timeout = ${idleLimitSeconds}`,
     ...(isMariaDb ? [`max_statement_time = ${timeoutSeconds}`] : []),
   ];
   return [`SET SESSION ${settings.join(', ')}`];

@@ -5,6 +5,9 @@ import { GRACE_MS, PostgresConnection } from './postgres-connection.js';
 import { type PostgresSettings, postgresDialect } from './postgres-erp.js';
 import { postgresWriteFailure } from './postgres-failure.js';
 
+/** One writer after the other: a DELETE does not wait for the row that another transaction is about to insert. */
+const takeTurns: WriteStatement = { sql: "SELECT pg_advisory_xact_lock(hashtext('waybill write-back'))", values: [] };
+
 /** An ERP on PostgreSQL, written with the write-back's own account and a connection of its own. */
 export class PostgresErpWriter extends PostgresConnection implements WritableErpDatabase {
   readonly dialect = postgresDialect;
@@ -25,8 +28,12 @@ export class PostgresErpWriter extends PostgresConnection implements WritableErp
     this.#timeoutMs = timeoutSeconds * 1000;
   }
 
-  async transaction(statements: readonly WriteStatement[], what: string): Promise<void> {
-    await this.#write(statements, what);
+  async transaction(
+    statements: readonly WriteStatement[],
+    what: string,
+    mayCommit: () => Promise<void>,
+  ): Promise<void> {
+    await this.#write([takeTurns, ...statements], what, mayCommit);
   }
 
   async firstColumn(query: WriteStatement, what: string): Promise<string[]> {
@@ -35,7 +42,11 @@ export class PostgresErpWriter extends PostgresConnection implements WritableErp
   }
 
   /** Runs all of these in one transaction. @returns the rows of the last one */
-  #write(statements: readonly WriteStatement[], what: string): Promise<(string | null)[][]> {
+  #write(
+    statements: readonly WriteStatement[],
+    what: string,
+    mayCommit?: () => Promise<void>,
+  ): Promise<(string | null)[][]> {
     let startedAt = performance.now();
     const ask = (client: Client, { sql, values }: WriteStatement) => {
       startedAt = performance.now();
@@ -46,6 +57,7 @@ export class PostgresErpWriter extends PostgresConnection implements WritableErp
       await this.begin(client, 'READ WRITE', this.#timeoutMs, this.#timeZone);
       let rows: (string | null)[][] = [];
       for (const statement of statements) ({ rows } = await ask(client, statement));
+      await mayCommit?.();
       await ask(client, { sql: 'COMMIT', values: [] });
       return rows;
     }).catch((error) => {

@@ -17,12 +17,13 @@ export class SqliteErpWriter implements WritableErpDatabase {
     this.#waitMs = timeoutSeconds * 1000;
   }
 
-  transaction(statements: readonly WriteStatement[], what: string): Promise<void> {
-    return this.#whenFree(what, (database) => {
-      const run = database.transaction(() => {
-        for (const { sql, values } of statements) database.prepare(sql).run(...values);
-      });
-      run.immediate();
+  transaction(statements: readonly WriteStatement[], what: string, mayCommit: () => Promise<void>): Promise<void> {
+    return this.#whenFree(what, async (database) => {
+      // The file is closed after each attempt, and that rolls back what was not committed.
+      database.exec('BEGIN IMMEDIATE');
+      for (const { sql, values } of statements) database.prepare(sql).run(...values);
+      await mayCommit();
+      database.exec('COMMIT');
     });
   }
 
@@ -44,13 +45,13 @@ export class SqliteErpWriter implements WritableErpDatabase {
     return this.#queue.onIdle();
   }
 
-  #whenFree<T>(what: string, work: (database: SqliteFile) => T): Promise<T> {
+  #whenFree<T>(what: string, work: (database: SqliteFile) => T | Promise<T>): Promise<T> {
     return this.#queue.add(async () => {
       try {
-        return await untilNotBusy(this.#waitMs, () => {
+        return await untilNotBusy(this.#waitMs, async () => {
           const database = openSqlite(this.#file, { fileMustExist: true, timeout: 0 });
           try {
-            return work(database);
+            return await work(database);
           } finally {
             database.close();
           }

@@ -4,12 +4,18 @@ import type { Entity } from '../../model/record.js';
 import { type WriteBackChange, type WriteBackKind, writeBackColumns } from '../../model/write-back.js';
 import type { ErpDialect, WriteStatement } from '../erp-database.js';
 
+/** Throws where a transaction must not be committed any more. */
+export type MayCommit = () => Promise<void>;
+
 /** The only door through which Waybill writes into an ERP: the configured tables and statements, and nothing else. */
 export interface ErpWriter {
-  /** Writes all of these in one transaction. @throws WriteBackError when it was rolled back */
-  write(kind: WriteBackKind, changes: readonly WriteBackChange[]): Promise<void>;
-  /** Runs the statement that sets back the flag of each of these, in one transaction. @throws WriteBackError */
-  clearPending(kind: 'orders' | 'customers', changes: readonly WriteBackChange[]): Promise<void>;
+  /**
+   * Writes all of these in one transaction. `mayCommit` is asked before the commit, while the ERP holds the rows locked: another
+   * writer writes them afterwards, or finds nothing of this transaction. @throws WriteBackError when it was rolled back, or what `mayCommit` throws
+   */
+  write(kind: WriteBackKind, changes: readonly WriteBackChange[], mayCommit: MayCommit): Promise<void>;
+  /** Runs the statement that sets back the flag of each of these, in the same way. */
+  clearPending(kind: 'orders' | 'customers', changes: readonly WriteBackChange[], mayCommit: MayCommit): Promise<void>;
   /** Keys in the side table of this kind, in its order, after this one ('': from the first). @throws WriteBackError */
   keysAfter(kind: WriteBackKind, after: string, limit: number): Promise<string[]>;
   /** The database that is written: host and database, or the file. */

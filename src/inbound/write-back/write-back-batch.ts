@@ -100,7 +100,7 @@ export class WriteBackBatch {
 
   constructor(private readonly parts: WriteBackParts) {}
 
-  /** Writes what the ERP does not hold yet of these records, and remembers it. After a crash in between, it writes the same again. */
+  /** Writes what the ERP does not hold yet of these records, and remembers it. After a crash in between, they are written again. */
   async write(asked: readonly string[]): Promise<void> {
     const { context, lease, kind } = this.parts;
     // Nothing is written back into a named source.
@@ -113,7 +113,7 @@ export class WriteBackBatch {
       written: await readWritten(tx, kind, keys),
     }));
     const planned = planWrites(keys, rows, written, nowMs());
-    if (planned.length > 0) await lease.keep();
+    if (planned.length > 0) await this.#noteIntent(planned, written);
     const refusals = planned.length > 0 ? await this.#sendWatched(planned) : new Map<string, string>();
     this.written += planned.length - refusals.size;
     const hashes = new Map(planned.map(({ key, hash }) => [key, hash]));
@@ -141,6 +141,23 @@ export class WriteBackBatch {
     });
   }
 
+  /** From here on the ERP may hold these rows as planned, or as before, so the next writer writes them again. */
+  async #noteIntent(planned: readonly PlannedWrite[], written: ReadonlyMap<string, WrittenRow>): Promise<void> {
+    const { lease, kind } = this.parts;
+    await lease.keep();
+    const rows = planned.map(({ key }): WrittenRow => {
+      const { refusal = null, nextTryAt = null } = written.get(key) ?? {};
+      return { recordKey: key, contentHash: '', refusal, nextTryAt };
+    });
+    await lease.write('note what is about to be written back', (tx) => saveWritten(tx, kind, rows));
+  }
+
+  /**
+   * Asked while the ERP holds our rows locked, right before the commit. A process that was frozen and lost its lease rolls back; one
+   * that still has it commits before a successor can write the same rows.
+   */
+  readonly #mayCommit = () => this.parts.lease.renew();
+
   /** Sets back the flags by which these records are pending, where the service has what their rows say. @returns why not, by key */
   async #clearPending(keys: readonly string[]): Promise<Map<string, string>> {
     const { context, reader, writer, lease, kind } = this.parts;
@@ -150,7 +167,7 @@ export class WriteBackBatch {
     for (const key of later) this.later.add(key);
     if (clear.length === 0) return new Map();
     await lease.keep();
-    const refusals = await this.#send(clear, (changes) => writer.clearPending(kind, changes));
+    const refusals = await this.#send(clear, (changes) => writer.clearPending(kind, changes, this.#mayCommit));
     const left = clear.filter(({ key }) => !refusals.has(key));
     return new Map([...refusals, ...(await stillPending(reader, entity, left))]);
   }
@@ -161,12 +178,12 @@ export class WriteBackBatch {
     const { settings, log, nowMs } = context;
     const entity = entityOf[kind];
     if (this.#watchedOwnChange || entity === null || settings.writeBack[kind].upsert === undefined)
-      return this.#send(planned, (changes) => writer.write(kind, changes));
+      return this.#send(planned, (changes) => writer.write(kind, changes, this.#mayCommit));
     this.#watchedOwnChange = true;
     let refusals = new Map<string, string>();
     const keys = planned.map(({ key }) => key);
     const moves = await movesChangedAt(reader, entity, keys, async () => {
-      refusals = await this.#send(planned, (changes) => writer.write(kind, changes));
+      refusals = await this.#send(planned, (changes) => writer.write(kind, changes, this.#mayCommit));
     });
     if (moves === null || refusals.size > 0) return refusals;
     const cause = `${writeBackCauses.moves}.${kind}` as const;

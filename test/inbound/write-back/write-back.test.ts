@@ -30,12 +30,16 @@ interface Office {
   sent: { kind: WriteBackKind; keys: string[] }[];
   /** Somebody who does something before or after a transaction. */
   on: {
-    before?: (kind: WriteBackKind) => unknown;
+    before?: ((kind: WriteBackKind) => unknown) | undefined;
+    /** The transaction may commit, and has not yet. */
+    beforeCommit?: (() => unknown) | undefined;
     after?: (kind: WriteBackKind) => unknown;
     beforeClearing?: (() => unknown) | undefined;
     afterClearing?: () => unknown;
   };
-  pass(laterMs?: number): Promise<WriteBackResult>;
+  pass(laterMs?: number, writer?: ErpWriter): Promise<WriteBackResult>;
+  /** The writer of another process. */
+  another(): Promise<ErpWriter>;
   rows(table: string): Promise<Record<string, unknown>[]>;
   alerts(): Promise<string[]>;
   /** The account as SQL names it; '' on SQLite. */
@@ -72,8 +76,12 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       });
     }
     for (const statement of [...printed.tables, ...printed.grants]) await lab.changeErp(statement);
-    const real = (await openErpWriter(lab.settings)) as ErpWriter;
-    closing.push(() => real.close());
+    const another = async () => {
+      const opened = (await openErpWriter(lab.settings)) as ErpWriter;
+      closing.push(() => opened.close());
+      return opened;
+    };
+    const real = await another();
     const office: Office = {
       lab,
       account,
@@ -83,20 +91,24 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
         identity: () => real.identity(),
         close: () => real.close(),
         keysAfter: (...asked) => real.keysAfter(...asked),
-        async clearPending(kind, changes) {
+        async clearPending(kind, changes, mayCommit) {
           await office.on.beforeClearing?.();
-          await real.clearPending(kind, changes);
+          await real.clearPending(kind, changes, mayCommit);
           await office.on.afterClearing?.();
         },
-        async write(kind: WriteBackKind, changes: readonly WriteBackChange[]) {
-          office.on.before?.(kind);
-          await real.write(kind, changes);
+        async write(kind: WriteBackKind, changes: readonly WriteBackChange[], mayCommit) {
+          await office.on.before?.(kind);
+          await real.write(kind, changes, async () => {
+            await mayCommit();
+            await office.on.beforeCommit?.();
+          });
           office.sent.push({ kind, keys: changes.map(({ key }) => key) });
           await office.on.after?.(kind);
         },
       },
-      pass: (laterMs = 0) =>
-        writeBack({ ...lab.context, nowMs: () => Date.now() + laterMs }, { writer: office.writer, reader: lab.reader }),
+      another,
+      pass: (laterMs = 0, writer = office.writer) =>
+        writeBack({ ...lab.context, nowMs: () => Date.now() + laterMs }, { writer, reader: lab.reader }),
       rows: (table) => lab.readErp(`SELECT * FROM ${table} ORDER BY 1`),
       alerts: async () =>
         (await kit.store.read('look', openAlerts)).map(({ cause, message }) => `${cause}: ${message}`),
@@ -449,6 +461,77 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       await office.pass();
       expect((await sent()).length).to.equal((await bound()).length);
       expect(await office.alerts()).to.deep.equal([]);
+    });
+  });
+
+  describe('of a writer that stopped at the worst moment', () => {
+    const change = (set: string) =>
+      kit.store.transaction('change an invoice', async (tx) => {
+        await tx.run(set);
+        await markDue(tx, 'invoices', ['INV-1']);
+      });
+    const lapse = () => kit.store.transaction('time passes', (tx) => tx.run('UPDATE lease SET expires_at=1'));
+    const shown = async (office: Office) =>
+      (await office.rows('waybill_invoices')).map((row) => [row.invoice_no, Number(row.amount)]);
+    const openWith = async (amount: number) => {
+      const office = await open();
+      office.lab.sandbox.addInvoices([{ invoice_no: 'INV-1', amount }]);
+      await office.lab.pull();
+      await kit.store.transaction('keep one', (tx) => tx.run("DELETE FROM invoice WHERE invoice_no<>'INV-1'"));
+      return office;
+    };
+
+    it('writes nothing older over what its successor wrote, when it was frozen before its transaction', async () => {
+      const office = await openWith(50_000);
+      await office.pass();
+      await change('UPDATE invoice SET amount=40000');
+      office.on.before = async () => {
+        office.on.before = undefined;
+        await lapse();
+        await change('UPDATE invoice SET amount=30000');
+        expect((await office.pass()).written.invoices).to.equal(1);
+      };
+      const woke = await office.pass().catch((error: Error) => error.message);
+      expect(woke).to.match(/^The write-back lease has gone to another process/);
+      expect(await shown(office)).to.deep.equal([['INV-1', 300]]);
+      expect((await office.pass()).written.invoices).to.equal(0);
+      expect(await kit.rows('SELECT id FROM write_back_due')).to.deep.equal([]);
+    });
+
+    for (const [what, sql, expected] of [
+      ['a newer row', 'UPDATE invoice SET amount=30000', [['INV-1', 300]]],
+      ['the removal of the row', 'DELETE FROM invoice', []],
+    ] as const)
+      it(`writes before its successor, when it was frozen before its commit: then comes ${what}`, async () => {
+        const office = await openWith(50_000);
+        const successor = await office.another();
+        let written: Promise<WriteBackResult> | undefined;
+        office.on.beforeCommit = async () => {
+          office.on.beforeCommit = undefined;
+          await lapse();
+          await change(sql);
+          written = office.pass(0, successor);
+          // It waits for the rows, which are locked: it must not have written them by then.
+          await Promise.race([written, new Promise((go) => setTimeout(go, 500))]);
+        };
+        const woke = await office.pass().catch((error: Error) => error.message);
+        expect(woke).to.match(/^The write-back lease has gone to another process/);
+        expect((await written)?.failures).to.deep.equal([]);
+        expect(await shown(office)).to.deep.equal(expected);
+      });
+
+    it('is written again, when it was killed after its commit and the row went back to what it was', async () => {
+      const office = await openWith(50_000);
+      await office.pass();
+      await change('UPDATE invoice SET amount=40000');
+      office.on.after = () => {
+        throw new Error('killed');
+      };
+      expect(await office.pass().catch((error: Error) => error.message)).to.equal('killed');
+      office.on.after = () => undefined;
+      await change('UPDATE invoice SET amount=50000');
+      expect((await office.pass()).written.invoices).to.equal(1);
+      expect(await shown(office)).to.deep.equal([['INV-1', 500]]);
     });
   });
 
