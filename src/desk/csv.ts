@@ -15,25 +15,25 @@ interface Sheet {
 /** An amount is a number: a text below zero would be disarmed like a formula. */
 type Cell = string | number | bigint | null;
 
+type Read<Place> = (after: Place | null) => Promise<
+  | { rows: Cell[][]; next: Place | null }
+  /** Why what was read until now is worth nothing. */
+  | { broken: string }
+>;
+
 /**
  * Sends everything that matches, page by page, so that a million rows are never in memory. The last line says how many rows there
- * are, what the amounts come to, and the SHA-256 of all lines before it: a file that was cut off has none.
+ * are, what the amounts come to, and the SHA-256 of all lines before it: a file that was cut off has none, nor has one that is no
+ * list of any moment, whose last line says why.
  */
-export function sendCsv<Place>(
-  reply: FastifyReply,
-  sheet: Sheet,
-  read: (after: Place | null) => Promise<{ rows: Cell[][]; next: Place | null }>,
-): FastifyReply {
+export function sendCsv<Place>(reply: FastifyReply, sheet: Sheet, read: Read<Place>): FastifyReply {
   return reply
     .type('text/csv; charset=utf-8')
     .header('content-disposition', `attachment; filename="waybill-${sheet.name}.csv"`)
     .send(Readable.from(lines(sheet, read)));
 }
 
-async function* lines<Place>(
-  { head, secrets, sumOf }: Sheet,
-  read: (after: Place | null) => Promise<{ rows: Cell[][]; next: Place | null }>,
-): AsyncGenerator<string> {
+async function* lines<Place>({ head, secrets, sumOf }: Sheet, read: Read<Place>): AsyncGenerator<string> {
   const hash = createHash('sha256');
   const clean = (cell: Cell) => (typeof cell === 'string' ? harmlessLine(redact(cell, secrets)) : cell);
   const textOf = (rows: readonly (readonly Cell[])[]) => {
@@ -49,7 +49,11 @@ async function* lines<Place>(
   let count = 0;
   let sum = 0n;
   for (let place: Place | null = null; ; ) {
-    const page: { rows: Cell[][]; next: Place | null } = await read(place);
+    const page: Awaited<ReturnType<Read<Place>>> = await read(place);
+    if ('broken' in page) {
+      yield stringify([['not whole', `${page.broken} Nothing above may be used: download it again.`]]);
+      return;
+    }
     count += page.rows.length;
     if (sumOf !== undefined) for (const row of page.rows) sum += BigInt(row[sumOf] ?? 0);
     if (page.rows.length > 0) yield textOf(page.rows);

@@ -4,7 +4,7 @@ import { entities } from '../model/record.js';
 import { findRecords } from '../operator/find-records.js';
 import { isoFormatter } from '../operator/format.js';
 import { browseAudit, browseMessages, browseWebhooks } from '../operator/lists/browse.js';
-import { browseInvoices, invoiceRows } from '../operator/lists/browse-invoices.js';
+import { browseInvoices, invoicesInTurn } from '../operator/lists/browse-invoices.js';
 import { masker, personalValues } from '../operator/values/personal-data.js';
 import { pullInWords } from '../operator/words.js';
 import type { Tx } from '../store/store.js';
@@ -171,16 +171,16 @@ export const sendInvoices: Handler = async (request, reply, tools) => {
   const list = listIn(queryOf(request));
   if (list === 'left') return refuse(reply, 404, 'This list has no CSV.');
   const head = ['invoice', 'customer', `amountMinor${settings.amounts.currency}`, 'due', 'status'];
-  type Place = { dueDate: string; invoiceNo: string };
   const amountColumn = 2;
   return sendCsv(
     reply,
     { name: 'invoices', head, secrets: tools.parts.secrets, sumOf: amountColumn },
-    async (after: Place | null) => {
-      const { rows, next } = await store.read('read the invoices', (tx) => invoiceRows(tx, list, after, rowsInCsv));
+    async (after: Parameters<typeof invoicesInTurn>[2]) => {
+      const found = await store.read('read the invoices', (tx) => invoicesInTurn(tx, list, after, rowsInCsv));
+      if (found === null) return { broken: 'The list of invoices changed while it was read.' };
       return {
-        next,
-        rows: rows.map((one) => [one.invoice_no, one.customer_code, one.amount, one.due_date, one.status]),
+        next: found.next,
+        rows: found.rows.map((one) => [one.invoice_no, one.customer_code, one.amount, one.due_date, one.status]),
       };
     },
   );

@@ -4,10 +4,14 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import type { Desk } from '../../src/desk/desk.js';
 import { settingRows } from '../../src/desk/pages/settings.js';
+import { confirmDrop } from '../../src/inbound/invoices/drop-brake.js';
 import { listInvoices } from '../../src/inbound/invoices/list-invoices.js';
+import { readAnnounced } from '../../src/inbound/webhooks/read-announced.js';
+import { insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
 import { Secret } from '../../src/model/secret.js';
 import { newestFirst } from '../../src/operator/lists/browse.js';
-import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
+import { type Lab, onEveryLab, withServiceLease } from '../support/jobs/job-lab.js';
+import { withMethod } from '../support/jobs/with-method.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
 import { park } from './parked-message.js';
 
@@ -89,6 +93,58 @@ onEveryLab('lists at the desk', (kit) => {
     expect((await rita.open('invoices?list=credit')).body).to.contain('-0.05');
     expect(csvOf((await rita.open('invoices.csv?list=credit')).body).rows[0]?.[2]).to.equal('-5');
   });
+
+  for (const [how, change] of [
+    ['a pull', async () => expect((await lab.pull()).unlisted).to.equal(1)],
+    [
+      'what a webhook announced',
+      () =>
+        withServiceLease(lab.context, async (lease) => {
+          await kit.store.transaction('an event', (tx) =>
+            insertEvent(tx, { id: 'e1', type: 't', about: 'invoice', subject: 'INV-0' }, Date.now()),
+          );
+          expect((await readAnnounced(lab.context, lab.client, lease)).read).to.equal(1);
+        }),
+    ],
+    [
+      'a person who takes held ones off',
+      async () => {
+        await run("UPDATE invoice SET drop_held_at=1 WHERE invoice_no='INV-0'");
+        expect(await confirmDrop(lab.context, ['INV-0'], 'paid')).to.equal(1);
+      },
+    ],
+  ] as const)
+    it(`seal no CSV of invoices that ${how} changed while it was read`, async () => {
+      lab = lab.another({
+        settings: { service: { endpoints: { readInvoice: { path: '/v2/invoices/{invoice_no}' } } } },
+      });
+      lab.sandbox.addInvoices(
+        Array.from({ length: 1_200 }, (_, nth) => ({ invoice_no: `INV-${nth}`, amount: 100, due_date: '2026-12-01' })),
+      );
+      await lab.pull();
+      let reads = 0;
+      const changes = { isDue: true };
+      const read: typeof lab.context.store.read = async (action, work) => {
+        if (action === 'read the invoices' && ++reads === 2 && changes.isDue) {
+          lab.sandbox.payInvoice('INV-0');
+          await change();
+        }
+        return lab.context.store.read(action, work);
+      };
+      const store = withMethod(lab.context.store, 'read', read as never);
+      const other = await openDesk({ ...lab, context: { ...lab.context, store } });
+      try {
+        const reader = new Browser(other.url);
+        await reader.signIn('rita');
+        const torn = (await reader.open('invoices.csv')).body.trimEnd().split('\n');
+        expect(torn.at(-1)).to.match(/^not whole,The list of invoices changed while it was read\. .*download it again/);
+        expect(torn.join()).not.to.contain('sha256');
+        changes.isDue = false;
+        expect(csvOf((await reader.open('invoices.csv')).body).rows).to.have.length(1_199);
+      } finally {
+        await other.close();
+      }
+    });
 
   it('mask what is about people, unless a person asks for it, and put that on record', async () => {
     const reason = 'HTTP 422: Erika Muster (erika@example.com, +49 151 234 5678) has no address in Musterstadt';

@@ -44,6 +44,45 @@ export async function invoiceRows(
   return { rows, next: last ? { dueDate: last.due_date, invoiceNo: last.invoice_no } : null };
 }
 
+/** How often the list has changed behind a line of the audit. */
+interface ListChanges {
+  behind: number;
+  count: number;
+}
+
+/** Ids are given before the commit: lines of transactions that are under way get in behind this many. */
+const linesUnderWay = 1_000;
+
+/** Counts by the audit, which has a line in each transaction that changes the list: clocks of several machines differ. */
+async function listChanges(tx: Tx, since: number | null): Promise<ListChanges> {
+  const behind = since ?? ((await tx.value<number>('SELECT MAX(id) FROM audit_log')) ?? 0) - linesUnderWay;
+  const count = await tx.value<number>(
+    `SELECT COUNT(*) FROM audit_log WHERE event IN ('pull','webhook','operator') AND id>?
+        AND outcome IN ('proven','unproven','held','changed','confirm_drop')`,
+    [behind],
+  );
+  return { behind, count: count ?? 0 };
+}
+
+type PlaceInList = NonNullable<Place> & { seen: ListChanges };
+
+/**
+ * The next invoices of a list that is read to its end, some at a time. A change in between may move invoices past the place where
+ * the reading stands, so that one comes twice or not at all; null: the list has changed, and what was read is no list of any moment.
+ */
+export async function invoicesInTurn(
+  tx: Tx,
+  list: InvoiceList,
+  after: PlaceInList | null,
+  limit: number,
+): Promise<{ rows: ListedInvoice[]; next: PlaceInList | null } | null> {
+  // First before the rows, later behind them: a change beside either of them shows.
+  const first = after === null ? await listChanges(tx, null) : after.seen;
+  const { rows, next } = await invoiceRows(tx, list, after, limit);
+  if (after !== null && (await listChanges(tx, first.behind)).count !== first.count) return null;
+  return { rows, next: next && { ...next, seen: first } };
+}
+
 /** A page of the invoices, with what stands above it. */
 export async function browseInvoices(
   tx: Tx,
