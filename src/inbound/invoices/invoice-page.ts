@@ -5,10 +5,21 @@ import type { Invoice } from '../../model/record.js';
 import { valueAt } from '../../model/record.js';
 import { secretMark } from '../../model/redact.js';
 
+/**
+ * PostgreSQL keeps no NUL, and no store half of a pair; U+FFFD stands where bytes were no UTF-8. Two names that differ there
+ * would become one.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
+const unfit = /[\u0000\ufffd\p{Surrogate}]/u;
+
 /** A name that holds our credential can be kept neither as it is nor without it. */
 const name = z
   .string()
   .max(255)
+  .refine(
+    (given) => !unfit.test(given),
+    'holds NUL, half of a character, or U+FFFD in place of bytes that are no UTF-8',
+  )
   .refine((given) => !given.includes(secretMark), 'holds our credential');
 
 const invoice = z.object({
@@ -89,7 +100,7 @@ function readRow(row: unknown, customer: string | null, nameless: Map<string, nu
     const malformed = `customer_code: it belongs to ${invoice.customer_code}, and ${customer} was asked for`;
     return { key, malformed, invoiceNo: invoice.invoice_no };
   }
-  const isNamed = typeof number === 'string' && number !== '' && number.length <= 255;
+  const isNamed = typeof number === 'string' && number !== '' && number.length <= 255 && !unfit.test(number);
   if (isNamed && !number.includes(secretMark)) return { key: `=${number}`, malformed: invoice, invoiceNo: number };
   // Without a number of its own it is known by what it holds; two alike on one page are two.
   const hash = createHash('sha256')

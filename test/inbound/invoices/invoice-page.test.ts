@@ -32,6 +32,10 @@ describe('a page of invoices', () => {
     ['no number', { ...good, invoice_no: undefined }, /invoice_no/],
     ['an empty number', { ...good, invoice_no: '' }, /invoice_no/],
     ['a number longer than a store takes', { ...good, invoice_no: 'N'.repeat(256) }, /invoice_no/],
+    ['a NUL in its number', { ...good, invoice_no: 'INV\0' }, /invoice_no/],
+    ['bytes in its number that were no UTF-8', { ...good, invoice_no: 'INV\ufffd' }, /invoice_no/],
+    ['half of a character in its number', { ...good, invoice_no: 'INV\ud800' }, /invoice_no/],
+    ['a NUL in its customer', { ...good, customer_code: 'K\0' }, /customer_code/],
     ['an amount as text', { ...good, amount: '1999' }, /amount/],
     ['a fraction of a cent', { ...good, amount: 19.99 }, /amount/],
     ['an amount that is not exact', { ...good, amount: 2 ** 53 }, /amount/],
@@ -46,7 +50,7 @@ describe('a page of invoices', () => {
       expect(fine).to.deep.equal({ key: '=INV-7', invoice: { ...good, invoice_no: 'INV-7' } });
       expect(odd).to.have.property('malformed').that.matches(reason);
       const number = (broken as { invoice_no?: string } | null)?.invoice_no;
-      const isUsable = typeof number === 'string' && number !== '' && number.length < 256;
+      const isUsable = typeof number === 'string' && /^[ -~]{1,255}$/.test(number);
       expect(odd).to.have.property('invoiceNo', isUsable ? number : null);
       expect(odd?.key.startsWith(isUsable ? '=' : '?')).to.equal(true);
     });
