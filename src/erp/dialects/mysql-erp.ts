@@ -21,6 +21,12 @@ const { Types } = mysql;
 /** Modes under which escaped texts aren't safe, or dates that the ERP holds are errors. */
 const UNWANTED_MODES = new Set(['NO_BACKSLASH_ESCAPES', 'NO_ZERO_DATE', 'NO_ZERO_IN_DATE', 'TRADITIONAL']);
 
+/**
+ * Byte by byte and with every trailing space: under the `utf8mb4_bin` of the table the keys `A` and `A ` would be one. MySQL and
+ * MariaDB have different names for it, and each reads its own comment; very old servers have none.
+ */
+const exactCollation = '/*!80017 COLLATE utf8mb4_0900_bin */ /*M!100202 COLLATE utf8mb4_nopad_bin */';
+
 export const mysqlDialect: ErpDialect = {
   quoteIdentifier: (name) => `\`${name.replaceAll('`', '``')}\``,
   /** MariaDB reads no index for `(a, b) IN (…)`, but does for the same as an OR. */
@@ -42,7 +48,7 @@ export const mysqlDialect: ErpDialect = {
   onConflict: () => 'ON DUPLICATE KEY UPDATE',
   insertedValue: (column) => `VALUES(${column})`,
   tableIn: (database, table) => [database, table].map(mysqlDialect.quoteIdentifier).join('.'),
-  keyType: 'VARCHAR(255)',
+  keyType: `VARCHAR(255) ${exactCollation}`,
   timeType: 'DATETIME',
   indexColumns,
   tableOptions: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
