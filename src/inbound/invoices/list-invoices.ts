@@ -93,9 +93,16 @@ interface Sums {
 export async function sumListed(tx: Tx): Promise<{ due: Sums; credit: Sums; months: (Sums & { month: string })[] }> {
   const sums = (condition: string, name: string) =>
     `COUNT(CASE WHEN ${condition} THEN 1 END) AS ${name}_count,
-     ${tx.dialect.asText(`SUM(CASE WHEN ${condition} THEN amount END)`)} AS ${name}_sum`;
+     ${tx.dialect.sumText(`CASE WHEN ${condition} THEN amount END`)} AS ${name}_sum`;
   // By day, in the order of the index: by month, the database would sort all of them first.
-  const days = await tx.select<{ due_date: string } & { [column: string]: string | number | null }>(
+  type Day = {
+    due_date: string;
+    due_count: number;
+    due_sum: string | null;
+    credit_count: number;
+    credit_sum: string | null;
+  };
+  const days = await tx.select<Day>(
     `SELECT due_date, ${sums('amount>=0', 'due')}, ${sums('amount<0', 'credit')}
        FROM invoice WHERE unlisted_at IS NULL GROUP BY due_date ORDER BY due_date`,
   );
@@ -111,7 +118,7 @@ export async function sumListed(tx: Tx): Promise<{ due: Sums; credit: Sums; mont
       [all.credit, day.credit_count, day.credit_sum],
     ] as const) {
       total.count += Number(count);
-      total.sum += BigInt(amount ?? 0);
+      total.sum += tx.dialect.toSum(amount);
     }
   }
   const asText = ({ count, sum }: { count: number; sum: bigint }) => ({ count, sum: String(sum) });
@@ -125,9 +132,9 @@ export async function sumListed(tx: Tx): Promise<{ due: Sums; credit: Sums; mont
 async function sheet(tx: Tx, list: InvoiceList, limit: number): Promise<InvoiceSheet> {
   const rows = await invoicesAfter(tx, list, null, limit);
   const [all] = await tx.rows<{ count: number; sum: string | null }>(
-    `SELECT COUNT(*) AS count, ${tx.dialect.asText('SUM(amount)')} AS sum FROM invoice WHERE ${invoiceLists[list]}`,
+    `SELECT COUNT(*) AS count, ${tx.dialect.sumText('amount')} AS sum FROM invoice WHERE ${invoiceLists[list]}`,
   );
-  return { rows, count: all?.count ?? 0, sum: all?.sum ?? '0' };
+  return { rows, count: all?.count ?? 0, sum: String(tx.dialect.toSum(all?.sum ?? null)) };
 }
 
 /** How many invoices are listed as due now, credit notes among them. */

@@ -117,6 +117,9 @@ export interface StoreDialect {
   updateFrom(table: string, update: UpdateFrom): string;
   /** A whole number, however large, as text. */
   asText(expression: string): string;
+  /** The sum of whole numbers, as a text that `toSum` reads: exact, however large it is. */
+  sumText(expression: string): string;
+  toSum(text: string | null): bigint;
   /** A text in which upper and lower case are one, of ASCII letters at least; two are compared by it. */
   caseless(text: string): string;
   /** Whether a text holds another; upper and lower case are two things. */

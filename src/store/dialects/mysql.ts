@@ -123,6 +123,8 @@ export const mysql: StoreDialect = {
     return `UPDATE ${table} AS t JOIN (${source}) AS v ON ${on} SET ${assignments.join(',')} WHERE ${where}`;
   },
   asText: (expression) => `CAST(${expression} AS CHAR)`,
+  sumText: (expression) => `CAST(SUM(${expression}) AS CHAR)`,
+  toSum: (text) => BigInt(text ?? 0),
   caseless: (text) => `LOWER(${text})`,
   contains: (text, part) => `INSTR(${text}, ${part})>0`,
 

@@ -15,6 +15,8 @@ export const standardSql = {
     return `UPDATE ${table} AS t SET ${assignments.join(',')} FROM (${source}) AS v WHERE ${on} AND ${where}`;
   },
   asText: (expression) => `CAST(${expression} AS TEXT)`,
+  sumText: (expression) => `CAST(SUM(${expression}) AS TEXT)`,
+  toSum: (text) => BigInt(text ?? 0),
 } satisfies Partial<StoreDialect>;
 
 /** One SELECT a row; for SQLite and MySQL. */
@@ -22,6 +24,8 @@ export function unionOfParameters(columns: readonly string[], count: number): st
   const first = `SELECT ${columns.map((column) => `? AS ${column}`).join(',')}`;
   return first + ` UNION ALL SELECT ${columns.map(() => '?').join(',')}`.repeat(count - 1);
 }
+
+const billion = 1_000_000_000;
 
 export const sqlite: StoreDialect = {
   name: 'sqlite',
@@ -76,6 +80,12 @@ export const sqlite: StoreDialect = {
   bind: (sql) => sql,
   parameter: (value) => value,
   ...standardSql,
+  // A SUM beyond 64 bits is an error here, so the digits behind the billions are added up apart.
+  sumText: (expression) => `SUM((${expression})/${billion}) || ' ' || SUM((${expression})%${billion})`,
+  toSum(text) {
+    const [billions = 0, rest = 0] = text?.split(' ') ?? [];
+    return BigInt(billions) * BigInt(billion) + BigInt(rest);
+  },
   returningId: '',
   insertedId: ({ raw }) => Number(raw),
   parameterRows: unionOfParameters,

@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import { announcedInvoice, applyOwnRead } from '../../../src/inbound/invoices/apply-own-read.js';
 import type { PageRow } from '../../../src/inbound/invoices/invoice-page.js';
-import { listInvoices, listLeftInvoices, listMalformedInvoices } from '../../../src/inbound/invoices/list-invoices.js';
+import {
+  listInvoices,
+  listLeftInvoices,
+  listMalformedInvoices,
+  sumListed,
+} from '../../../src/inbound/invoices/list-invoices.js';
 import type { OwnRead } from '../../../src/inbound/invoices/own-read.js';
 import { missedInvoices } from '../../../src/inbound/invoices/own-read.js';
 import { clearStaging, endGroup, stageOwnRead, stagePage } from '../../../src/inbound/invoices/staging.js';
@@ -253,6 +258,25 @@ onEveryStore('the invoice list', (kit) => {
     expect(list.rows).to.have.length(3);
     expect(list.creditNotes).to.deep.include({ count: 2, sum: '-3' });
     expect(list.creditNotes.rows.map((one) => one.invoice_no)).to.deep.equal(['credit-1', 'credit-2']);
+  });
+
+  it('sums exactly what fits into no number of the database', async () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const many = Array.from({ length: 1_100 }, (_, i) => invoice(`n${i}`, { amount: most - i }));
+    const credits = Array.from({ length: 1_100 }, (_, i) => invoice(`credit-${i}`, { amount: i - most }));
+    await swap([...many, ...credits], 1);
+    const sum = many.reduce((all, { amount }) => all + BigInt(amount), 0n);
+    expect(sum > 2n ** 63n).to.equal(true);
+    const { due, credit, months } = await kit.store.read('sum', sumListed);
+    expect([due, credit]).to.deep.equal([
+      { count: 1_100, sum: String(sum) },
+      { count: 1_100, sum: String(-sum) },
+    ]);
+    expect(months.map((month) => month.sum)).to.deep.equal([String(sum)]);
+    const list = await kit.store.read('list', (tx) => listInvoices(tx, 1));
+    expect([list.sum, list.creditNotes.sum]).to.deep.equal([String(sum), String(-sum)]);
+    await swap([], 2);
+    expect((await kit.store.read('list', (tx) => listInvoices(tx, 1))).sum).to.equal('0');
   });
 
   it('lists by due date, and not what has left', async () => {
