@@ -162,8 +162,8 @@ function listIn(query: URLSearchParams) {
 }
 
 function placeIn(query: URLSearchParams) {
-  const [dueDate, invoiceNo] = [query.get('after'), query.get('key-after')];
-  return dueDate === null || invoiceNo === null ? null : { dueDate, invoiceNo };
+  const [after, invoiceNo] = [query.get('after'), query.get('key-after')];
+  return after === null || invoiceNo === null ? null : { after, invoiceNo };
 }
 
 export const sendInvoices: Handler = async (request, reply, tools) => {

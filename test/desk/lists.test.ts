@@ -94,6 +94,26 @@ onEveryLab('lists at the desk', (kit) => {
     expect(csvOf((await rita.open('invoices.csv?list=credit')).body).rows[0]?.[2]).to.equal('-5');
   });
 
+  it('page through the invoices that are no longer listed, the last to leave first, and say how many there are', async () => {
+    const values = Array.from(
+      { length: 120 },
+      (_, nth) =>
+        `('gone-${String(nth).padStart(3, '0')}',100,'2026-12-01','unpaid',1,1,${1_000 - Math.trunc(nth / 60)})`,
+    );
+    await run(
+      `INSERT INTO invoice (invoice_no, amount, due_date, status, first_listed_at, last_listed_at, unlisted_at) VALUES ${values.join(',')}`,
+    );
+    const seen: (string | undefined)[] = [];
+    for (let path: string | undefined = 'invoices?list=left'; path !== undefined; ) {
+      const { body } = await rita.open(path);
+      expect(body).to.contain('No longer listed (<span class="number">120</span>)');
+      seen.push(...[...body.matchAll(/>gone-(\d{3})/g)].map(([, nth]) => nth));
+      path = linkTo(body, 'Next page');
+    }
+    expect(seen).to.deep.equal(Array.from({ length: 120 }, (_, nth) => String(nth).padStart(3, '0')));
+    expect((await rita.open('invoices?list=left&after=x&key-after=y')).body).to.contain('gone-000');
+  });
+
   for (const [how, change] of [
     ['a pull', async () => expect((await lab.pull()).unlisted).to.equal(1)],
     [

@@ -1,5 +1,6 @@
 import type { Settings } from '../../config/settings.js';
 import { amountFormatter } from '../../operator/format.js';
+import { mostCounted } from '../../operator/lists/browse.js';
 import type { InvoicePage } from '../../operator/lists/browse-invoices.js';
 import { ActionForm } from './action-forms.js';
 import { Pager, Table } from './table.js';
@@ -17,7 +18,7 @@ interface Props {
 
 /** The list of unpaid invoices, its proof, and what they come to. */
 export function Invoices({ base, query, page, pull, amounts, mayAct }: Props) {
-  const { rows, next, list, all, credit, heldCount, months, left } = page;
+  const { rows, next, list, all, credit, heldCount, leftCount, months, left } = page;
   const amount = amountFormatter(amounts);
   const { currency } = amounts;
   return (
@@ -31,7 +32,7 @@ export function Invoices({ base, query, page, pull, amounts, mayAct }: Props) {
           Credit notes (<Count count={credit.count} />)
         </a>
         <a href={`${base}invoices?list=left`} aria-current={list === 'left' ? 'page' : undefined}>
-          No longer listed
+          No longer listed (<Count count={leftCount} most={mostCounted} />)
         </a>
         {heldCount > 0 && (
           <a href={`${base}invoices?list=held`} aria-current={list === 'held' ? 'page' : undefined}>
@@ -93,7 +94,7 @@ export function Invoices({ base, query, page, pull, amounts, mayAct }: Props) {
       <Pager
         path={`${base}invoices`}
         query={query}
-        next={next === null ? null : { after: next.dueDate, 'key-after': next.invoiceNo }}
+        next={next === null ? null : { after: next.after, 'key-after': next.invoiceNo }}
         csv={list !== 'left'}
       />
     </>

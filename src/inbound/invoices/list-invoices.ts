@@ -148,12 +148,24 @@ interface LeftInvoice extends ListedInvoice {
   left_status: string | null;
 }
 
-/** Invoices that are no longer listed, the last to leave first. */
-export async function listLeftInvoices(tx: Tx, limit: number): Promise<LeftInvoice[]> {
+/** Invoices that are no longer listed, the last to leave first, after this one. */
+export async function listLeftInvoices(
+  tx: Tx,
+  limit: number,
+  after: { unlistedAt: number; invoiceNo: string } | null = null,
+): Promise<LeftInvoice[]> {
+  const rest = after === null ? '' : 'AND unlisted_at<=? AND (unlisted_at<? OR invoice_no>?)';
   return tx.select(
     `SELECT invoice_no, customer_code, amount, due_date, status, unlisted_at, left_status FROM invoice
-      WHERE unlisted_at IS NOT NULL ORDER BY unlisted_at DESC, invoice_no LIMIT ${Math.trunc(limit)}`,
+      WHERE unlisted_at IS NOT NULL ${rest} ORDER BY unlisted_at DESC, invoice_no LIMIT ${Math.trunc(limit)}`,
+    after === null ? [] : [after.unlistedAt, after.unlistedAt, after.invoiceNo],
   );
+}
+
+/** How many invoices are no longer listed; `most`: that many or more. They are kept for ever. */
+export async function countLeftInvoices(tx: Tx, most: number): Promise<number> {
+  const some = `SELECT 1 AS one FROM invoice WHERE unlisted_at IS NOT NULL LIMIT ${Math.trunc(most)}`;
+  return (await tx.value<number>(`SELECT COUNT(*) FROM (${some}) AS s`)) ?? 0;
 }
 
 /** Rows of the service's list that make no sense. */

@@ -1,5 +1,6 @@
 import { confirmDrop } from '../../inbound/invoices/drop-brake.js';
 import {
+  countLeftInvoices,
   type InvoiceList,
   type InvoiceSheet,
   invoicesAfter,
@@ -14,22 +15,31 @@ import { sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { mostCounted } from './browse.js';
 
 type Sums = Pick<InvoiceSheet, 'count' | 'sum'>;
 
 export interface InvoicePage {
   list: InvoiceList | 'left';
   rows: ListedInvoice[];
-  next: { dueDate: string; invoiceNo: string } | null;
+  next: PlaceOnPage | null;
   /** The same figures as those of `waybill invoices`. */
   all: Sums;
   credit: Sums;
   heldCount: number;
+  /** `mostCounted`: that many or more. */
+  leftCount: number;
   months: Awaited<ReturnType<typeof sumListed>>['months'];
   left: (ListedInvoice & { since: string; left_status: string | null })[];
 }
 
-type Place = InvoicePage['next'];
+/** The last invoice of a page, and what its list is sorted by: the due date, or when it left. */
+interface PlaceOnPage {
+  after: string;
+  invoiceNo: string;
+}
+
+type Place = { dueDate: string; invoiceNo: string } | null;
 
 /** A page of the invoices, due first at the top. */
 export async function invoiceRows(
@@ -87,13 +97,13 @@ export async function invoicesInTurn(
 export async function browseInvoices(
   tx: Tx,
   list: InvoiceList | 'left',
-  after: Place,
+  place: PlaceOnPage | null,
   limit: number,
   time: (ms: number) => string,
 ): Promise<{ page: InvoicePage; pull: LastPull | null }> {
   const { due, credit, months } = await sumListed(tx);
-  const { rows, next } = list === 'left' ? { rows: [], next: null } : await invoiceRows(tx, list, after, limit);
-  const left = list === 'left' ? await listLeftInvoices(tx, limit) : [];
+  const { rows, left, next } =
+    list === 'left' ? await leftRows(tx, place, limit) : await dueRows(tx, list, place, limit);
   return {
     page: {
       list,
@@ -102,11 +112,27 @@ export async function browseInvoices(
       all: due,
       credit,
       heldCount: (await listHeldInvoices(tx, 1)).count,
+      leftCount: await countLeftInvoices(tx, mostCounted),
       months: list === 'due' ? months : [],
       left: left.map((one) => ({ ...one, since: time(one.unlisted_at) })),
     },
     pull: await lastPull(tx),
   };
+}
+
+async function dueRows(tx: Tx, list: InvoiceList, place: PlaceOnPage | null, limit: number) {
+  const after = place && { dueDate: place.after, invoiceNo: place.invoiceNo };
+  const { rows, next } = await invoiceRows(tx, list, after, limit);
+  return { rows, left: [], next: next && { after: next.dueDate, invoiceNo: next.invoiceNo } };
+}
+
+async function leftRows(tx: Tx, place: PlaceOnPage | null, limit: number) {
+  const unlistedAt = Number(place?.after);
+  const after = place && Number.isSafeInteger(unlistedAt) ? { unlistedAt, invoiceNo: place.invoiceNo } : null;
+  const found = await listLeftInvoices(tx, limit + 1, after);
+  const left = found.slice(0, limit);
+  const last = found.length > limit ? left.at(-1) : undefined;
+  return { rows: [], left, next: last ? { after: String(last.unlisted_at), invoiceNo: last.invoice_no } : null };
 }
 
 /** Invoices that a brake keeps on the list: the first of them, and the count and sum of all. */
