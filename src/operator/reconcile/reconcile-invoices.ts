@@ -68,27 +68,27 @@ function proofOf({ outcome, passes, pages, reason }: PullResult): string {
 interface DayRow {
   day: string;
   records: number;
-  total: string;
+  total: bigint;
 }
 
 /** The invoices that are listed as due, by due date. */
 async function listedByDay(tx: Tx): Promise<DayRow[]> {
-  return tx.rows(
-    `SELECT due_date AS day, COUNT(*) AS records, ${tx.dialect.asText('SUM(amount)')} AS total FROM invoice
+  const days = await tx.rows<{ day: string; records: number; total: string }>(
+    `SELECT due_date AS day, COUNT(*) AS records, ${tx.dialect.sumText('amount')} AS total FROM invoice
       WHERE unlisted_at IS NULL GROUP BY due_date ORDER BY due_date`,
   );
+  return days.map((one) => ({ ...one, total: tx.dialect.toSum(one.total) }));
 }
 
 function sumOf({ day, records, total }: DayRow, currency: string, side: 'erp' | 'service'): DaySum {
   const isErp = side === 'erp';
-  const amount = BigInt(total);
   return {
     day,
     currency,
     erpRecords: isErp ? records : 0,
-    erpTotal: isErp ? amount : 0n,
+    erpTotal: isErp ? total : 0n,
     serviceRecords: isErp ? 0 : records,
-    serviceTotal: isErp ? 0n : amount,
+    serviceTotal: isErp ? 0n : total,
   };
 }
 
