@@ -63,6 +63,7 @@ export function allSources(bySource: ReadonlyMap<string, ErpReader>): ErpReader 
       const left = answers.flatMap(({ answer }) => [...(answer.left ?? [])]);
       const presence: Presence = {
         existing: isAsked ? new Set(there) : null,
+        answeredBy: new Map(answers.flatMap(({ answer }) => [...(answer.answeredBy ?? [])])),
         cancelled: new Set(answers.flatMap(({ answer }) => [...answer.cancelled])),
       };
       return answers.some(({ answer }) => answer.left) ? { ...presence, left: new Map(left) } : presence;

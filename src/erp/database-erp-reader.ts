@@ -147,8 +147,14 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
         };
         const { existence, source, key: columns, followsDeleted, cancelled } = planned;
         const doingExistence = `look which records exist (${existence.source.path})`;
-        const existing =
-          followsDeleted || asksExistence ? new Set((await look(existence, [], doingExistence)).keys()) : null;
+        const there = followsDeleted || asksExistence ? await look(existence, [], doingExistence) : null;
+        const existing = there && new Set(there.keys());
+        const answeredBy = new Map<string, string | null>();
+        for (const [key, row] of there ?? []) {
+          const answer = formatSourceKey(keyOf(row, existence.columns) ?? [], settings.source);
+          if (answer !== key) answeredBy.set(key, answer);
+        }
+        for (const key of keys) if (!asked.has(key)) answeredBy.set(key, null);
         // A key that can't be asked for is not known to be absent.
         for (const key of keys) if (!asked.has(key)) existing?.add(key);
         const left = entity === 'order' ? hasLeftUnsaid(snapshot, plan.orders) : null;
@@ -159,11 +165,11 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
             [...unsaid].map(([key, row]) => [key, `${mark} is ${row[mark] ? quote(row[mark] ?? '') : 'empty'}`]),
           ),
         };
-        if (cancelled === null) return { existing, cancelled: new Set(), ...said };
+        if (cancelled === null) return { existing, answeredBy, cancelled: new Set(), ...said };
         const conditions = [isCancelled(snapshot, planned)];
         const doing = `look for cancelled records (${source.path})`;
         const marked = await look({ source, columns }, conditions, doing);
-        return { existing, cancelled: new Set(marked.keys()), ...said };
+        return { existing, answeredBy, cancelled: new Set(marked.keys()), ...said };
       }),
 
     equalKeys: (entity, keys) =>

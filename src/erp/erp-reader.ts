@@ -92,6 +92,8 @@ export interface RowFilter {
 /** Which of some keys the ERP still has, and which are cancelled; null: not asked, because nothing follows. */
 export interface Presence {
   existing: Set<string> | null;
+  /** The key of the row that answers to an existing one which no row spells so; null: it can't be asked for. Absent: none. */
+  answeredBy?: Map<string, string | null>;
   cancelled: Set<string>;
   /** Orders that are not pending, though nothing says that they are cancelled or completed, and what their row says; absent: not asked. */
   left?: Map<string, string>;

@@ -6,6 +6,7 @@ import type { JobContext } from '../ops/job-context.js';
 import { acquireCaptureLease } from '../outbound/capture/capture-result.js';
 import { type KnownRecord, knownRecords } from '../outbound/capture/known-records.js';
 import { moveRecord, unsentMessages } from '../outbound/capture/move-record.js';
+import { isStillThere } from '../outbound/capture/renamed-orders.js';
 import { newestOf } from '../outbound/capture/replaced-records.js';
 import { ServiceLease } from '../outbound/deliver/service-lease.js';
 import { dateReasons } from '../outbound/recovery/rename-records.js';
@@ -79,8 +80,11 @@ export async function rekeyRecord(
     const service = await ServiceLease.acquire(context);
     if (!(service instanceof ServiceLease)) throw new RekeyRefused(`${service.holder} is running. Stop it first.`);
     try {
-      const { existing, cancelled } = await own.presence(entity, [from, to], true);
-      const inErp = { from: (existing?.has(from) ?? true) && !cancelled.has(from), to: existing?.has(to) ?? false };
+      const presence = await own.presence(entity, [from, to], true);
+      const inErp = {
+        from: isStillThere(presence, from, to) && !presence.cancelled.has(from),
+        to: presence.existing?.has(to) ?? false,
+      };
       return await service.write('give a record its new key', async (tx) => {
         const keys = await sourceKeysProblem(tx, settings, own.identity());
         if (keys !== null) throw new RekeyRefused(keys);

@@ -69,7 +69,7 @@ export const renamedMark = 'renamed? ';
 /** Why both wait for a person, and what that person says. */
 export function renamedInWords(from: string, to: string): string {
   const command = `waybill rekey orders ${shellWord(from)} ${shellWord(to)}`;
-  return `${renamedMark}${from} had this number and is not in the ERP any more, where ${to} has it now: \`${command}\` if it is the same order, or confirm it if it is another`;
+  return `${renamedMark}${from} had this number and is not found in the ERP any more, where ${to} has it now: \`${command}\` if it is the same order, or confirm it if it is another`;
 }
 
 /**
