@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mappingFingerprint } from '../../src/outbound/capture/plan-row.js';
+import { mappingFingerprint } from '../../src/outbound/capture/mapping-fingerprint.js';
 import { load, pathsOf, problemsOf, removeFolders, validSettings } from './folder.js';
 
 type Given = ReturnType<typeof validSettings>;

@@ -20,8 +20,8 @@ import {
   moveCursor,
   roomOf,
 } from './capture-result.js';
+import { mappingFingerprint } from './mapping-fingerprint.js';
 import { PassBrakes } from './pass-brakes.js';
-import { mappingFingerprint } from './plan-row.js';
 import { partsOf, rowsAtOnce, setUnchangedAside, waitingOrders } from './rows-aside.js';
 import { overSources } from './sources.js';
 

@@ -1,13 +1,12 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { FieldRuleSettings, FieldRules } from '../../config/sections/service.js';
-import type { Settings } from '../../config/settings.js';
 import type { ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import { type Entity, type JsonValue, orderTotal } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { boundedText } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { RefreshedBinding } from '../outbox/bindings.js';
-import { canonicalJson, contentOf, sha256, unknownContent } from '../outbox/content-hash.js';
+import { contentOf, sha256, unknownContent } from '../outbox/content-hash.js';
 import { createKey, keyLifetimeMs, wireBody } from '../outbox/idempotency-key.js';
 import { afterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
@@ -260,17 +259,6 @@ const anyKey = '0'.repeat(36);
 /** Whether a row says what was captured last. */
 export function isKnown(record: KnownRecord, hash: string): boolean {
   return (record.newest ?? record.binding)?.contentHash === hash;
-}
-
-/** A hash over everything in the settings that decides what a record looks like: a change of it is no change in the ERP. */
-export function mappingFingerprint({ customers, orders, amounts, erp }: Settings, entity: Entity): string {
-  const common = { amounts, timeZone: erp.timeZone };
-  const { query, fields } = customers;
-  const customer = { query, fields };
-  const { query: asked, fields: named, number, lines, currency } = orders;
-  // An order takes its customer's code from the customer.
-  const order = { query: asked, fields: named, number, lines, currency, customer: fields?.customer_code };
-  return sha256(canonicalJson(JSON.parse(JSON.stringify({ ...common, ...(entity === 'order' ? order : customer) }))));
 }
 
 /** Puts planned messages into the outbox and on the audit, and closes the unsent ones that they replace. */
