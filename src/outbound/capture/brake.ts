@@ -116,9 +116,8 @@ function mappingOf(newest: HoldInput['newest'], binding: HoldInput['binding']): 
 export function changedIdentity(before: string | null, now: string | null): string | null {
   if (before === null || now === null || before === now) return null;
   const [old, current] = [JSON.parse(before), JSON.parse(now)] as [Columns, Columns];
-  const names = Object.keys(old);
-  // Other columns were configured meanwhile: that says nothing about the record.
-  if (names.join('\n') !== Object.keys(current).join('\n')) return null;
+  // Where other columns were configured meanwhile, those that both have tell it.
+  const names = Object.keys(old).filter((name) => Object.hasOwn(current, name));
   const changed = names.filter((name) => !isSameValue(old[name] ?? null, current[name] ?? null));
   return (
     changed.map((name) => `${name} was ${old[name] ?? 'empty'} and is ${current[name] ?? 'empty'}`).join(', ') || null

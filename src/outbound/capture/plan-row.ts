@@ -229,9 +229,16 @@ export function refreshedBinding(
 ): RefreshedBinding | null {
   if (!binding || !row.content.mapped || binding.contentHash !== contentHash(row)) return null;
   const fingerprint = pass.fingerprints[row.entity];
-  const identity = binding.identity ?? identityOf(row);
+  const identity = identityToKeep(binding.identity, identityOf(row));
   if (binding.mappingFingerprint === fingerprint && binding.identity === identity) return null;
   return { entity: row.entity, sourceKey: row.sourceKey, mappingFingerprint: fingerprint, identity };
+}
+
+/** Of an unchanged row: under other columns than before it says anew who the record is. */
+function identityToKeep(known: string | null, own: string | null): string | null {
+  if (known === null || own === null) return known ?? own;
+  const columnsOf = (identity: string) => Object.keys(JSON.parse(identity)).join('\n');
+  return known === own || columnsOf(known) === columnsOf(own) ? known : own;
 }
 
 /** The hash that tells a changed row from an unchanged one. A row that is parked for a reason is another one than when it isn't. */

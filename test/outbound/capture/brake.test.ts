@@ -131,6 +131,13 @@ describe('the identity of a record', () => {
   it('says nothing where it was not known, or where other columns were configured', () => {
     expect(changedIdentity(null, identity('A-1'))).to.equal(null);
     expect(changedIdentity(identity('A-1'), null)).to.equal(null);
-    expect(changedIdentity(JSON.stringify({ number: 'A-1' }), identity('A-7'))).to.equal(null);
+    expect(changedIdentity(JSON.stringify({ order_no: 'A-1' }), identity('A-7'))).to.equal(null);
+  });
+
+  it('is told by the columns that both have', () => {
+    const byNumber = JSON.stringify({ number: 'A-1' });
+    expect(changedIdentity(byNumber, identity('A-1'))).to.equal(null);
+    expect(changedIdentity(byNumber, identity('A-7'))).to.equal('number was A-1 and is A-7');
+    expect(changedIdentity(identity('A-7'), byNumber)).to.equal('number was A-7 and is A-1');
   });
 });
