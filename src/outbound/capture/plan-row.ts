@@ -212,10 +212,12 @@ export function identityOf(row: ReadRow): string | null {
 }
 
 /** The identity that a record has, or may have, at the service. A message that never had an effect there leaves none. */
-export function identityAtService({ binding, newest }: KnownRecord): string | null {
+export function identityAtService({ binding, newest, unproven }: KnownRecord): string | null {
   if (binding?.identity) return binding.identity;
   if (newest === null) return null;
+  // An edit that was never sent may wait behind a create that was.
   const mayExist =
+    unproven !== undefined ||
     ['sending', 'in_doubt', 'delivered'].includes(newest.state) ||
     (newest.state === 'parked' && ['conflict', 'unproven'].includes(newest.parkClass ?? ''));
   return mayExist ? newest.identity : null;

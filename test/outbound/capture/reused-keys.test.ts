@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { insertSampleOrder } from '../../support/change-sample-erp.js';
+import type { FaultInput } from '../../../src/lab/sandbox/fault-plan.js';
+import { editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
 import type { Tree } from '../../support/merge-settings.js';
 
@@ -64,4 +65,31 @@ onBothLabs('a key that another order gets', (kit) => {
     expect(await newestOf(id)).to.include({ state: 'parked', park_class: 'conflict' });
     expect(quantityOf(lab, orderNo)).to.equal(1);
   });
+
+  const unproven: [string, FaultInput, boolean][] = [
+    ['is in doubt', { kind: 'reset-after-commit' }, false],
+    ['is in doubt, and edited since', { kind: 'reset-after-commit' }, true],
+    ['waits after a 429', { kind: 'status', status: 429 }, false],
+    ['waits after a 429, and edited since', { kind: 'status', status: 429 }, true],
+  ];
+  for (const [name, fault, isEdited] of unproven)
+    it(`is no edit of one whose create ${name}`, async () => {
+      const { lab, id, orderNo } = await start();
+      lab.sandbox.setFaults([{ ...fault, match: { method: 'POST', path: '/v1/orders' } }]);
+      await lab.capture({ sweep: true });
+      await lab.deliver({ retryHorizonMs: 0 });
+      if (isEdited) {
+        await editSampleLine(lab.erp, id, 1, 4);
+        await lab.capture({ sweep: true });
+      }
+      await reuse(lab, id);
+      await lab.capture({ sweep: true });
+      lab.sandbox.clearFaults();
+      for (let pass = 0; pass < 2; pass++) await works(lab);
+      const newest = await newestOf(id);
+      expect(newest).to.include({ state: 'parked', park_class: 'conflict' });
+      expect(newest.reason).to.include(`order_no was ${orderNo} and is A-NEW`);
+      expect(quantityOf(lab, orderNo)).to.equal(1);
+      expect(quantityOf(lab, 'A-NEW')).to.equal(undefined);
+    });
 });
