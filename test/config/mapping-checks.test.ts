@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { mappingFingerprint } from '../../src/outbound/capture/mapping-fingerprint.js';
+import { formerFingerprint, mappingFingerprint } from '../../src/outbound/capture/mapping-fingerprint.js';
+import { merge } from '../support/merge-settings.js';
 import { load, pathsOf, problemsOf, removeFolders, validSettings } from './folder.js';
 
 type Given = ReturnType<typeof validSettings>;
@@ -108,9 +109,22 @@ describe('a field mapping', () => {
     expect(new Set(both).size).to.equal(2);
   });
 
+  for (const [what, change] of [
+    ['names its customer by another column', { orders: { customerKey: 'ship_to' } }],
+    ['has its customer from another query', { customers: { query: 'SELECT 1 AS id' } }],
+    ['has its customer by another key', { customers: { key: 'no' } }],
+  ] as const)
+    it(`of an order that ${what} is another mapping`, () => {
+      const settings = validSettings();
+      const changed = merge(settings, change) as Given;
+      const both = [settings, changed].map((one) => mappingFingerprint(load(one).settings, 'order'));
+      expect(new Set(both).size).to.equal(2);
+    });
+
   it('that uses none of the optional settings has the fingerprint that it always had', () => {
     const { settings } = load(withFields({ f: { column: 'c', optional: true, maxLength: 3 } }));
-    const both = [mappingFingerprint(settings, 'customer'), mappingFingerprint(settings, 'order')];
+    const both = [mappingFingerprint(settings, 'customer'), formerFingerprint(settings, 'order')];
     expect(both.map((hash) => hash.slice(0, 16))).to.deep.equal(['98432e9f13140c97', 'de0f433f1096fa21']);
+    expect(mappingFingerprint(settings, 'order').slice(0, 16)).to.equal('503a29ea04642d08');
   });
 });

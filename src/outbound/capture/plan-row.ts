@@ -13,6 +13,7 @@ import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { changedIdentity, holdReason, suspicion } from './brake.js';
 import type { KnownRecord } from './known-records.js';
+import { underFingerprint } from './mapping-fingerprint.js';
 import { forcedRevision, nextRevision, replacesRecord } from './next-revision.js';
 
 type Fields = { readonly [name: string]: JsonValue };
@@ -129,13 +130,14 @@ export function planRow(
   const isUnproven = decision.operation === 'create' && mayHaveBeenSent(known);
   if (isUnproven) sentBefore = known.newest?.firstSentAt ?? null;
   const mappingFingerprint = pass.fingerprints[row.entity];
+  const { newest, binding } = underFingerprint(mappingFingerprint, settings, row.entity, known);
   const unmapped = row.content.mapped ? unfit : row.content.reason;
   const held = holdReason({
     operation: decision.operation,
     contentHash: hash,
     mappingFingerprint,
-    newest: known.newest,
-    binding: known.binding,
+    newest,
+    binding,
     replacesRecord: replacesRecord(settings, row.entity),
     suspiciousCreate: suspicion(row, pass),
   });
@@ -150,8 +152,8 @@ export function planRow(
             ? { parkClass: 'held', reason: held }
             : null;
   const customerKey = row.entity === 'order' ? row.customerKey : null;
-  const before = known.newest ?? known.binding;
-  const isDoubted = known.binding?.contentHash === unknownContent;
+  const before = newest ?? binding;
+  const isDoubted = binding?.contentHash === unknownContent;
   const isBacklog = before !== null && (pass.isResync || isDoubted || before.mappingFingerprint !== mappingFingerprint);
   return {
     row,
