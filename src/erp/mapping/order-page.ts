@@ -31,7 +31,7 @@ export async function mapOrderPage(
   const lines = await readOrderLines(reading, orderKeys);
   const { fields, total, currency } = orders;
   const mapping = { ...plan.context, ...plan.lines.mapping, fields, total, currency };
-  const mapOne = ({ sourceKey, row, count }: KeyedRows, lineRows: ErpRow[]): ReadOrder => {
+  const mapOne = ({ key, sourceKey, row, count }: KeyedRows, lineRows: ErpRow[]): ReadOrder => {
     const number = (orders.number && row[orders.number]) || null;
     const customer = customers.of(row);
     const own = { sourceKey, number, row, lines: lineRows, customer: customer.outcome };
@@ -44,9 +44,11 @@ export async function mapOrderPage(
       ...(forPeople && { row, day: dayOf(reading, row), lineRows }),
       ...replacedOf(row, orders, plan.source),
       customerKey: customer.key,
-      ...(count > 1
-        ? { rowsOfKey: count, content: multiplied('order', sourceKey, row, count, orders), totals: null }
-        : mapOrder(own, mapping)),
+      ...(isEmpty(key)
+        ? { content: unkeyed('order', row, orders), totals: null }
+        : count > 1
+          ? { rowsOfKey: count, content: multiplied('order', sourceKey, row, count, orders), totals: null }
+          : mapOrder(own, mapping)),
     };
   };
   const read: ReadOrder[] = [];
@@ -77,12 +79,13 @@ export function mapCustomerPage(
 
 function readCustomer(
   reading: Reading,
-  { sourceKey, row, count }: KeyedRows,
+  { key, sourceKey, row, count }: KeyedRows,
   customers: EntityPlan,
   forPeople: boolean,
 ) {
-  const { content, customerCode } =
-    count > 1
+  const { content, customerCode } = isEmpty(key)
+    ? { content: unkeyed('customer', row, customers), customerCode: null }
+    : count > 1
       ? { content: multiplied('customer', sourceKey, row, count, customers), customerCode: null }
       : mapCustomer(sourceKey, row, customers.fields, reading.plan.context);
   const change = changeOf(reading, row, customers);
@@ -240,6 +243,16 @@ function multiplied(entity: string, sourceKey: string, row: ErpRow, count: numbe
     `${entity} ${sourceKey}: ${source.path} yields ${count} rows with this key; it must yield one. ` +
     'Look for a join that multiplies rows';
   return { mapped: false as const, reason, fingerprint: JSON.stringify([count, row]) };
+}
+
+/** Whether a key of one column is the empty text: in the store it would come before all keys, where nothing looks for one. */
+function isEmpty(key: readonly string[]): boolean {
+  return key.length === 1 && key[0] === '';
+}
+
+function unkeyed(entity: string, row: ErpRow, { source }: EntityPlan) {
+  const reason = `${entity}: ${source.path} yields a row whose key is empty. Give it a key in the ERP, or leave it out in the query`;
+  return { mapped: false as const, reason, fingerprint: JSON.stringify(row) };
 }
 
 /** The key of the record that a row says it goes on for. */

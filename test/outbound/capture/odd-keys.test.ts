@@ -206,6 +206,30 @@ function oddKeysTests(kit: LabKit): void {
     expect(await alerts()).to.deep.equal([]);
   });
 
+  it('goes on past rows whose key is an empty text, and parks them with the reason', async () => {
+    const own = (o: string) => concat(`${o}.id`, "''");
+    const lab = await kit.start({
+      customers: 1,
+      orders: 4,
+      settings: { orders: queriesBy((o) => `CASE WHEN ${o}.remark='no key' THEN '' ELSE ${own(o)} END`) },
+    });
+    const { id } = await insertSampleOrder(lab.erp);
+    await lab.changeErp("UPDATE sales_orders SET remark='no key' WHERE id=?", [id]);
+    await works(lab, 2);
+    const expected = await lab.expectedOrders();
+    expect(lab.sandbox.ledger().orders).to.have.length(expected.size - 1);
+    expect(await kit.rows("SELECT park_class, reason FROM outbox_message WHERE source_key=''")).to.deep.equal([
+      {
+        park_class: 'unmapped',
+        reason:
+          'order: orders.query yields a row whose key is empty. Give it a key in the ERP, or leave it out in the query',
+      },
+    ]);
+    await lab.changeErp('UPDATE sales_orders SET remark=NULL WHERE id=?', [id]);
+    await works(lab, 1);
+    await expectAllAtService(lab);
+  });
+
   it('has the same records when the column of their creation time gets another precision', async () => {
     const lab = await kit.start({ customers: 1, orders: 4 });
     const { id } = await insertSampleOrder(lab.erp, { time: '2026-06-01 09:00:00.600000' });
