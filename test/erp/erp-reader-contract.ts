@@ -262,6 +262,43 @@ export function erpReaderContract(lab: ErpLab): void {
       expect(keysOf(page.customers)).to.deep.equal(['Kd-1']);
     });
 
+    it('name one customer also where an order spells it as it is, and the next one does not', async () => {
+      await lab.run(
+        ...TEXT_ERP[lab.type],
+        `INSERT INTO t_customers VALUES ('Kd-1', 'K1'), ('Kd-3', 'K3')`,
+        `INSERT INTO t_orders VALUES ('a', 'Kd-1', '${DAY}'), ('b', 'kd-1', '${DAY}'), ('c', 'KD-1', '${DAY}')`,
+        `INSERT INTO t_lines VALUES ('a', 1, 'A'), ('b', 1, 'B'), ('c', 1, 'C')`,
+      );
+      const reader = open(TEXT_ERP_MAPPING);
+      const named = (await reader.sweep('order', null, 10)).rows.map(({ customerKey, content }) => [
+        customerKey,
+        content.mapped,
+      ]);
+      expect(named).to.deep.equal(Array(3).fill(['Kd-1', true]));
+    });
+
+    it('are compared by the database only where a text is left that it may call equal to another', async () => {
+      await lab.run(
+        ...TEXT_ERP[lab.type],
+        `INSERT INTO t_customers VALUES ('Kd-1', 'K1')`,
+        `INSERT INTO t_orders VALUES ('a', 'Kd-1', '${DAY}'), ('b', 'KD-2', '${DAY}')`,
+      );
+      let asked: string[] = [];
+      const reader = openReader(lab, TEXT_ERP_MAPPING, (database) => {
+        const spied = spyOn(database);
+        asked = spied.asked;
+        return spied.database;
+      });
+      const comparisonsOf = async (...keys: string[]) => {
+        asked.length = 0;
+        await reader.sweep('order', null, 10, { keys });
+        return asked.filter((doing) => doing === 'match orders with customers').length;
+      };
+      expect(await comparisonsOf('a')).to.equal(0);
+      expect(await comparisonsOf('b')).to.equal(0);
+      expect(await comparisonsOf('a', 'b')).to.equal(1);
+    });
+
     it('of several columns work everywhere', async () => {
       await lab.run(
         'CREATE TABLE docs (type INT, no VARCHAR(20), cust_type INT, cust_no INT, at DATETIME(6), PRIMARY KEY (type, no))',

@@ -122,10 +122,10 @@ async function readCustomers(
   const rows = await look(pending, 'read the customers of orders (customers.query)');
   const found = new Map(rows.map((keyed) => [JSON.stringify(keyed.key), keyed]));
 
-  // Under a collation the order may spell its customer's key another way.
+  // Under a collation an order may spell its customer's key another way, also where the next order spells it as the customer does.
   const spelling = new Map<string, string>();
-  if ([...found.keys()].some((text) => !wanted.has(text))) {
-    const unfound = [...wanted.keys()].filter((text) => !found.has(text));
+  const unfound = [...wanted.keys()].filter((text) => !found.has(text));
+  if (unfound.length > 0 && found.size > 0) {
     const equal = await findEqualKeys(snapshot, target, unfound, 'match orders with customers');
     for (const [text, candidates] of equal) {
       const match = candidates.find((candidate) => found.has(candidate));

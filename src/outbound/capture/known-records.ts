@@ -30,8 +30,7 @@ interface KnownDetails {
 }
 
 /**
- * What is known of many records: the newest message and the bindings of each, by source key. Three
- * queries, whatever the number of keys.
+ * What is known of many records: the newest message and the bindings of each, by source key. Three queries for any number of keys.
  * @param lock holds the messages until the transaction ends: a message that was unsent when we
  * looked must not be claimed   before its successor is written, or two bodies would share one key
  */
@@ -220,8 +219,9 @@ export async function respell<P extends Pick<ErpPage<ReadCustomer | ReadOrder>, 
   const rows = rename(page.rows, own).flatMap((row) => {
     if (row.entity !== 'order' || row.customerKey === null) return [row];
     const customer = customers.get(row.customerKey);
-    if (customer === null) return [];
-    return [customer === undefined ? row : { ...row, customerKey: customer.key }];
+    if (customer) return [{ ...row, customerKey: customer.key }];
+    // An order whose customer was not found is parked with that reason: left out here, it would be left out of every read.
+    return customer === undefined || !row.content.mapped ? [row] : [];
   });
   if (rows.length < page.rows.length)
     log.warn('A key was changed in the ERP while its row was read: the next sweep reads the row again', { entity });

@@ -118,20 +118,23 @@ function oddKeysTests(kit: LabKit): void {
       expect(removalsAt(lab)).to.have.length(1);
     });
 
+    const spelled = (how: string) => loosely(`${how}(c.customer_no)`);
+    /** Customers in this spelling, and orders that name them in lower case. */
+    const queries = (how: string, pending?: string) => ({
+      customers: {
+        query: `SELECT ${spelled(how)} AS k, UPPER(c.customer_no) AS code, c.* FROM customers c`,
+        key: 'k',
+        ...(pending && { pending }),
+        fields: { customer_code: 'code' },
+        onDeleted: 'delete',
+      },
+      orders: {
+        query: `SELECT ${spelled('LOWER')} AS c, o.* FROM sales_orders o JOIN customers c ON c.id=o.customer_id`,
+        customerKey: 'c',
+      },
+    });
+
     it('has one customer, however it and its orders spell its key', async () => {
-      const spelled = (how: string) => loosely(`${how}(c.customer_no)`);
-      const queries = (how: string) => ({
-        customers: {
-          query: `SELECT ${spelled(how)} AS k, UPPER(c.customer_no) AS code, c.* FROM customers c`,
-          key: 'k',
-          fields: { customer_code: 'code' },
-          onDeleted: 'delete',
-        },
-        orders: {
-          query: `SELECT ${spelled('LOWER')} AS c, o.* FROM sales_orders o JOIN customers c ON c.id=o.customer_id`,
-          customerKey: 'c',
-        },
-      });
       const lab = await kit.start({ customers: 2, orders: 3, settings: queries('UPPER') });
       await works(lab, 1);
       await expectAllAtService(lab);
@@ -140,6 +143,23 @@ function oddKeysTests(kit: LabKit): void {
       await insertSampleOrder(lab.erp);
       await works(later, 3);
       expect(requestsSince(lab, writes)).to.deep.equal(['POST']);
+      await expectAllAtService(lab);
+    });
+
+    it('parks an order whose customer may not be sent any more, and is spelled another way there', async () => {
+      const lab = await kit.start({ customers: 2, orders: 3, settings: queries('UPPER') });
+      await works(lab, 1);
+      const { id } = await insertSampleOrder(lab.erp);
+      await works(lab.another({ settings: queries('UPPER', '1=0') }), 2);
+      const [parked] = await kit.rows(
+        "SELECT reason FROM outbox_message WHERE entity='order' AND source_key=? AND state='parked'",
+        [`${id}`],
+      );
+      expect(parked)
+        .to.have.property('reason')
+        .that.contains('is not in customers.query, or customers.pending leaves it out');
+      // As soon as the customer may be sent again, so may the order.
+      await works(lab);
       await expectAllAtService(lab);
     });
 
