@@ -3,7 +3,7 @@ import type { ErpColumn, ErpSnapshot } from './erp-database.js';
 import { ErpError, type RowFilter } from './erp-reader.js';
 import type { EntityPlan, MappingPlan, Mark, OrderPlan } from './mapping/mapping-plan.js';
 import { columnSql, conditionIn, fromQuery, highestValue, keyValues, type QuerySource } from './query-source.js';
-import { allOf, joinSql, rawSql, type Sql, sql } from './sql.js';
+import { allOf, isNumberText, joinSql, rawSql, type Sql, sql } from './sql.js';
 import { type Instant, type TimeForm, timeFormOfColumn, timeFormOfValue, writeBound } from './time/time-form.js';
 import { parseWrittenTime } from './time/wall-time.js';
 
@@ -100,16 +100,31 @@ async function startSteps(reading: Reading, { source, startFrom }: EntityPlan): 
   const step = { setting: 'orders.startFrom', demand: `${column.name} from ${from} on` };
   const form = await timeFormOf(reading, source, column);
   const bound = form && writeBound(from, form, reading.plan.context.timeZone);
-  if (bound === null && column.kind === 'number' && parseWrittenTime(from) !== null) {
-    if ((await highestValue(reading.snapshot, source, column)) === null) return [{ ...step, condition: NEVER }];
-    throw new ErpError(
-      'mapping',
-      `orders.startFrom.from: "${from}" is a date, but column "${column.name}" holds numbers that are no times; ` +
-        'give the first number to send',
-    );
+  const problem = bound === null ? startProblem(startFrom, form) : null;
+  if (problem !== null) {
+    const isDate = parseWrittenTime(from) !== null;
+    // Its first value may be a time.
+    const isEmpty = isDate && (await highestValue(reading.snapshot, source, column)) === null;
+    if (isEmpty) return [{ ...step, condition: NEVER }];
+    throw new ErpError('mapping', `orders.startFrom.from: "${from}" ${problem}`);
   }
   const condition = sql`${columnSql(reading.snapshot, column)} >= ${{ text: bound ?? from, kind: column.kind }}`;
   return [{ ...step, condition }];
+}
+
+/**
+ * Why this can't be the first value to send, null where it can. Compared all the same, it could come before every order.
+ * @param form in which the column can't write it; null: it holds no times, or nothing yet
+ */
+function startProblem({ column, from }: NonNullable<OrderPlan['startFrom']>, form: TimeForm | null): string | null {
+  const isNumber = column.kind === 'number';
+  if ((isNumber || form?.form === 'epoch') && isNumberText(from)) return null;
+  const isDate = parseWrittenTime(from) !== null;
+  const holdsTimes = form !== null || ['timestamp', 'datetime', 'date'].includes(column.kind);
+  if (holdsTimes) return isDate ? null : 'is not a date; write YYYY-MM-DD';
+  if (!isNumber) return null;
+  const isWhat = isDate ? 'is a date' : 'is no number';
+  return `${isWhat}, but column "${column.name}" holds numbers that are no times; give the first number to send`;
 }
 
 /** By key, and by date: in the column of startFrom if it holds times, else in changedAt. */

@@ -394,6 +394,49 @@ export function erpReaderContract(lab: ErpLab): void {
       expect(await open().countExcludedByStartFrom()).to.equal(0);
     });
 
+    it('says of a startFrom that its column can not hold that it is not a date, instead of comparing it', async () => {
+      const columns = {
+        'a date and time': 'created_at',
+        'a date': 'day',
+        'a text': 'written',
+        'a count of seconds': 'epoch',
+      };
+      await lab.run(
+        ...orderRows(1, `${DAY} 10:00:00`),
+        ...orderRows(2, '2026-06-01 10:00:00'),
+        'CREATE TABLE days (id BIGINT, day DATE, written VARCHAR(10), epoch BIGINT)',
+        `INSERT INTO days VALUES (1, '${DAY}', '${DAY}', 1767225600), (2, '2026-06-01', '2026-06-01', 1780272000)`,
+      );
+      const query = 'SELECT o.*, d.day, d.written, d.epoch FROM orders o JOIN days d ON d.id = o.id';
+      for (const [what, column] of Object.entries(columns)) {
+        for (const from of ['01.03.2026', '2026-3-1', '2026/03/01', '2026-02-30', 'March']) {
+          const reader = open({ orders: { query, startFrom: { column, from } } });
+          for (const ask of [() => reader.check(), () => reader.sweep('order', null, 10)]) {
+            const { kind, message } = await failure(ask());
+            expect([kind, message], what).to.deep.equal([
+              'mapping',
+              `orders.startFrom.from: "${from}" is not a date; write YYYY-MM-DD`,
+            ]);
+          }
+        }
+        const reader = open({ orders: { query, startFrom: { column, from: '2026-03-01' } } });
+        expect(keysOf(await sweepAll(reader, 10)), what).to.deep.equal(['2']);
+      }
+      const byId = open({ orders: { startFrom: { column: 'id', from: '01.03.2026' } } });
+      expect((await failure(byId.check())).message).to.include('is no number, but column "id" holds numbers');
+    });
+
+    it('begins with a number or a text where the column of startFrom holds no times', async () => {
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`), ...orderRows(2, `${DAY} 10:00:00`));
+      // Ten digits, as seconds since 1970 have.
+      const query = 'SELECT o.*, 1767225600 + o.id AS serial FROM orders o';
+      for (const startFrom of [
+        { column: 'order_no', from: 'A-2' },
+        { column: 'serial', from: 1_767_225_602 },
+      ])
+        expect(keysOf(await sweepAll(open({ orders: { query, startFrom } }), 10))).to.deep.equal(['2']);
+    });
+
     it('is chosen by date, half-open, and by key', async () => {
       for (const [index, day] of ['2026-01-31 23:59:59', '2026-02-01 00:00:00', '2026-03-01 00:00:00'].entries()) {
         await lab.run(...orderRows(index + 1, '2026-05-01 00:00:00', { createdAt: `${day}.000000` }));
