@@ -2,7 +2,12 @@ import type { Command } from 'commander';
 import type { Settings } from '../config/settings.js';
 import { doubtInWords } from '../daemon/read-status.js';
 import { goLive, type LiveState, readLiveState, standBy } from '../operator/allow-delivery.js';
-import { type ForeseenDelivery, type ForeseenOrder, foreseeDelivery } from '../operator/foresee-delivery.js';
+import {
+  type ForeseenDelivery,
+  type ForeseenOrder,
+  foreseeDelivery,
+  withoutStartInWords,
+} from '../operator/foresee-delivery.js';
 import { amountWithCurrency } from '../operator/format.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, UsageError } from './command.js';
 
@@ -71,6 +76,7 @@ function show({ output, settings }: CommandApp, shown: ForeseenDelivery, { ident
     ['Oldest', orderInWords(shown.oldest)],
     ['Newest', orderInWords(shown.newest)],
     ['Left out', `${shown.excludedByStartFrom} older orders (orders.startFrom), for good`],
+    ['Left out too', withoutStartInWords(shown, settings.orders)],
     ['Parked', shown.parked > 0 && `${shown.parked} cannot be sent as they are`],
     ['Doubt', doubtInWords(settings.service)],
     ['Now', problem],

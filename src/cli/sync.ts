@@ -1,5 +1,6 @@
 import { Argument, type Command } from 'commander';
 import type { Settings } from '../config/settings.js';
+import { excludedFromPass, exclusionInWords } from '../operator/foresee-delivery.js';
 import { type SyncOptions, type SyncResult, type SyncStage, sync } from '../operator/sync.js';
 import {
   type CommandApp,
@@ -130,8 +131,7 @@ async function syncAndReport(
     const dryRun = options.dryRun ?? false;
     const result = await sync(app.context, partners, { ...request, dryRun, signal, onProgress: bar.show });
     bar.stop();
-    const isOfOrders = request.filter?.entity !== 'customer';
-    return await reportSync(app, result, { dryRun, keys: options.key, isOfOrders });
+    return await reportSync(app, result, { dryRun, keys: options.key, filter: request.filter });
   } finally {
     bar.stop();
     stop.release();
@@ -142,15 +142,14 @@ async function syncAndReport(
 async function reportSync(
   { output, settings, reader }: CommandApp,
   result: SyncResult,
-  { dryRun, keys, isOfOrders }: { dryRun: boolean; keys: string[] | undefined; isOfOrders: boolean },
+  { dryRun, keys, filter }: { dryRun: boolean; keys: string[] | undefined; filter: SyncOptions['filter'] },
 ): Promise<number> {
   const { environment, baseUrl } = settings.service;
   const { capture, deliver, pull, writeBack } = result;
-  const isWithoutOrders = isOfOrders && capture !== null && !capture.stopped && capture.read.orders === 0;
-  const excludedByStartFrom = isWithoutOrders && !keys ? await (await reader()).countExcludedByStartFrom() : 0;
+  const excluded = await excludedFromPass(reader, filter, capture);
   // A first pass touches hundreds of records: JSON names as many as the table, unless they were asked for by name.
   const named = capture && { ...capture, touched: keys ? capture.touched : mostTelling(capture.touched) };
-  output.json({ environment, dryRun, ...result, capture: named, excludedByStartFrom });
+  output.json({ environment, dryRun, ...result, capture: named, ...excluded });
   // A person who names a key wants to know that it was not found, not that zero orders went well.
   if (keys && capture && !capture.stopped && capture.read.orders + capture.read.customers === 0) {
     writeError(
@@ -161,12 +160,11 @@ async function reportSync(
   }
   output.line(`Service: ${baseUrl} (${environment})`);
   if (capture) printCapture(output, capture, dryRun, settings);
-  if (excludedByStartFrom > 0)
-    output.line(`No order may be sent: orders.startFrom leaves out ${excludedByStartFrom} older ones, for good.`);
-  if (dryRun)
-    output.line(
+  output.lines(
+    ...exclusionInWords(excluded, settings.orders),
+    dryRun &&
       'Nothing was sent, and the service was not asked: whether it takes the credential shows with the first request (waybill sync --limit 1).',
-    );
+  );
   if (deliver) printDelivery(output, deliver, result);
   if (pull) printPull(output, pull);
   if (writeBack) printWriteBack(output, writeBack);

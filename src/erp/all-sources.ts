@@ -83,7 +83,15 @@ export function allSources(bySource: ReadonlyMap<string, ErpReader>): ErpReader 
           );
     },
     countWithoutKey: (entity) => sum((reader) => reader.countWithoutKey(entity)),
-    countExcludedByStartFrom: () => sum((reader) => reader.countExcludedByStartFrom()),
+    async countExcludedByStartFrom() {
+      const counts = { older: 0, withoutStart: 0 };
+      for (const [, reader] of all) {
+        const { older, withoutStart } = await reader.countExcludedByStartFrom();
+        counts.older += older;
+        counts.withoutStart += withoutStart;
+      }
+      return counts;
+    },
     async close() {
       for (const [, reader] of all) await reader.close();
     },

@@ -217,10 +217,14 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
       }),
 
     countExcludedByStartFrom: () =>
-      readOf('order', 0, async (reading, orders) => {
-        if (orders.startFrom === null) return 0;
-        const pending = await countRows(reading, orders, pendingConditions(reading, orders));
-        return pending - (await countRows(reading, orders, await eligibleConditions(reading, orders)));
+      readOf('order', { older: 0, withoutStart: 0 }, async (reading, orders) => {
+        if (orders.startFrom === null) return { older: 0, withoutStart: 0 };
+        const conditions = pendingConditions(reading, orders);
+        const pending = await countRows(reading, orders, conditions);
+        const eligible = await countRows(reading, orders, await eligibleConditions(reading, orders));
+        const isEmpty = sql`${columnSql(reading.snapshot, orders.startFrom.column)} IS NULL`;
+        const withoutStart = await countRows(reading, orders, [...conditions, isEmpty]);
+        return { older: pending - eligible - withoutStart, withoutStart };
       }),
 
     funnel: (entity) => readOf<Funnel | null>(entity, null, countFunnel),

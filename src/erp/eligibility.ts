@@ -25,6 +25,8 @@ export interface EligibilityStep {
   /** What the setting demands, for people. */
   demand: string;
   condition: Sql;
+  /** A column that must not be empty for it. */
+  column?: ErpColumn;
 }
 
 /** Which rows may be sent, and which of them were asked for. */
@@ -97,7 +99,7 @@ export async function isReferenced(reading: Reading, customers: EntityPlan): Pro
 async function startSteps(reading: Reading, { source, startFrom }: EntityPlan): Promise<EligibilityStep[]> {
   if (startFrom === null) return [];
   const { column, from } = startFrom;
-  const step = { setting: 'orders.startFrom', demand: `${column.name} from ${from} on` };
+  const step = { setting: 'orders.startFrom', demand: `${column.name} from ${from} on`, column };
   const form = await timeFormOf(reading, source, column);
   const bound = form && writeBound(from, form, reading.plan.context.timeZone);
   const problem = bound === null ? startProblem(startFrom, form) : null;

@@ -107,6 +107,12 @@ export interface Funnel {
   steps: { setting: string; demand: string; left: number }[];
 }
 
+export interface ExcludedByStart {
+  older: number;
+  /** Orders whose column of `startFrom` is NULL: nothing tells how old they are. */
+  withoutStart: number;
+}
+
 /** A row that was asked for by its key, eligible or not, and the conditions that it does not meet. */
 export interface Standing {
   sourceKey: string;
@@ -164,7 +170,7 @@ export interface ErpReader {
   /** Eligible rows with a NULL in their key: no other method yields them, because nothing tells one from another. */
   countWithoutKey(entity: Entity): Promise<number>;
   /** How many pending orders `orders.startFrom` keeps out: for go-live. */
-  countExcludedByStartFrom(): Promise<number>;
+  countExcludedByStartFrom(): Promise<ExcludedByStart>;
   /** How many rows there are, and are left after each condition; null where records of this kind are not sent. */
   funnel(entity: Entity): Promise<Funnel | null>;
   /** The rows with these keys, eligible or not, and what each of them lacks. */

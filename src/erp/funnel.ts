@@ -37,7 +37,10 @@ export async function standingOf(reading: Reading, planned: EntityPlan, keys: re
     row: Object.fromEntries(planned.source.columns.map((column) => [column.name, row[column.name] ?? null])),
     unmet: steps
       .filter((_, at) => row[name(at).pieces[0] ?? ''] !== '1')
-      .map(({ setting, demand }) => ({ setting, demand })),
+      .map(({ setting, demand, column }) => {
+        const isEmpty = column !== undefined && (row[column.name] ?? null) === null;
+        return { setting, demand: isEmpty ? `${column.name} is empty; give it a value in the ERP` : demand };
+      }),
   }));
 }
 

@@ -62,6 +62,7 @@ export async function explainUnknown(
   if (entity === 'order' && orders.startFrom !== 'all')
     hints.push(
       `It is older than orders.startFrom (${orders.startFrom.column} from ${orders.startFrom.from}). Waybill never sends such orders.`,
+      `Its ${orders.startFrom.column} is empty, so that orders.startFrom leaves it out: give it a value in the ERP.`,
     );
   if (entity === 'customer' && customers.send === 'referenced')
     hints.push(

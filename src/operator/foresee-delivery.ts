@@ -1,9 +1,11 @@
+import type { Settings } from '../config/settings.js';
 import type { ErpReader } from '../erp/erp-reader.js';
 import { sentCurrency } from '../erp/mapping/money.js';
 import { type OrderItem, orderTotal, pluralOf } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
 import type { TouchedRecord } from '../outbound/capture/capture-page.js';
+import type { SyncOptions, SyncResult } from './sync.js';
 
 export type ForeseenDelivery = Awaited<ReturnType<typeof foreseeDelivery>>;
 
@@ -87,12 +89,56 @@ export async function foreseeDelivery(context: JobContext, reader: ErpReader) {
     ordersTotals: Object.fromEntries([...totals].map(([currency, total]) => [currency, String(total)])),
     oldest,
     newest,
-    /** Orders that startFrom keeps out for good. */
-    excludedByStartFrom: await reader.countExcludedByStartFrom(),
+    ...(await excludedOrders(reader)),
   };
 }
 
 /** By the time of the last change where it is known, else by the number. */
 function comparable(order: ForeseenOrder): string {
   return order.changedAt ?? order.number ?? order.key;
+}
+
+export interface ExcludedOrders {
+  /** Orders that `orders.startFrom` keeps out for good. */
+  excludedByStartFrom: number;
+  /** Orders that it keeps out until they have a value in its column. */
+  withoutStart: number;
+}
+
+export async function excludedOrders(reader: ErpReader): Promise<ExcludedOrders> {
+  const { older, withoutStart } = await reader.countExcludedByStartFrom();
+  return { excludedByStartFrom: older, withoutStart };
+}
+
+/** What startFrom keeps out, where a pass over all orders read none because none may be sent, and not because none has changed. */
+export async function excludedFromPass(
+  openReader: () => Promise<ErpReader>,
+  filter: SyncOptions['filter'],
+  capture: SyncResult['capture'],
+): Promise<ExcludedOrders> {
+  const none = { excludedByStartFrom: 0, withoutStart: 0 };
+  const { entity, ...ofRows } = filter ?? {};
+  if (entity === 'customer' || Object.keys(ofRows).length > 0) return none;
+  if (capture === null || capture.stopped || capture.read.orders > 0) return none;
+  const reader = await openReader();
+  return (await reader.count('order')) > 0 ? none : excludedOrders(reader);
+}
+
+/** `1 without a created_at: give it one in the ERP`. Null where there are none. */
+export function withoutStartInWords(
+  { withoutStart }: ExcludedOrders,
+  { startFrom }: Settings['orders'],
+): string | null {
+  if (withoutStart === 0) return null;
+  // Of several sources the first may have no startFrom.
+  const column = startFrom === 'all' ? 'value in the column of orders.startFrom' : startFrom.column;
+  return `${withoutStart} without a ${column}: give ${withoutStart === 1 ? 'it' : 'each'} one in the ERP`;
+}
+
+/** Why no order may be sent, as lines. */
+export function exclusionInWords(excluded: ExcludedOrders, orders: Settings['orders']): string[] {
+  const { excludedByStartFrom: older } = excluded;
+  const without = withoutStartInWords(excluded, orders);
+  const causes = [older > 0 && `${older} older ones, for good`, without].filter((cause) => typeof cause === 'string');
+  return causes.map((cause) => `No order may be sent: orders.startFrom leaves out ${cause}.`);
 }

@@ -84,6 +84,7 @@ describe('waybill explain', () => {
         "Waybill knows nothing of order 4711. Looked up as: the ERP's key of an order, an order number",
       );
       expect(stdout).to.contain('It is older than orders.startFrom (created_at from 2026-01-01)');
+      expect(stdout).to.contain('Its created_at is empty, so that orders.startFrom leaves it out');
       expect(stdout).to.contain('capture has not run on this store');
       expect(await installation.json('explain', 'order', '4711')).to.include({
         found: 0,

@@ -71,6 +71,32 @@ describe('waybill sync', () => {
       expect((await waybill('resync', 'customers', '--dry-run')).stdout).to.not.contain('startFrom');
     });
 
+    it('blames orders.startFrom neither for a filter that finds none, nor where no order has changed', async () => {
+      makeErp(2, 3);
+      const database = openSqlite(join(installation.configDir, 'erp.sqlite'));
+      database.exec("UPDATE orders SET created_at='2025-11-02' WHERE id=3");
+      database.close();
+      const words = 'orders.startFrom leaves out';
+      const range = ['--from', '2026-03-01', '--to', '2026-03-02'];
+      expect((await waybill('resync', 'orders', ...range, '--dry-run')).stdout).to.not.contain(words);
+      expect((await waybill('sync', 'capture', '--dry-run')).stdout).to.not.contain(words);
+    });
+
+    it('tells orders without a date from older ones', async () => {
+      makeErp(2, 3);
+      const database = openSqlite(join(installation.configDir, 'erp.sqlite'));
+      database.exec("UPDATE orders SET created_at=CASE id WHEN 3 THEN NULL ELSE '2025-11-02' END");
+      database.close();
+      const { stdout } = await waybill('sync', 'capture', '--dry-run');
+      expect(stdout).to.contain('No order may be sent: orders.startFrom leaves out 2 older ones, for good.');
+      const words = '1 without a created_at: give it one in the ERP';
+      expect(stdout).to.contain(`No order may be sent: orders.startFrom leaves out ${words}.`);
+      const live = (await waybill('go-live', '--dry-run')).stdout;
+      expect(live).to.match(/Left out +2 older orders \(orders\.startFrom\), for good\n/);
+      expect(live).to.contain(words);
+      expect(await json('go-live', '--dry-run')).to.include({ excludedByStartFrom: 2, withoutStart: 1 });
+    });
+
     it('says how many wait for a person in all, and how many of them are new', async () => {
       makeErp(1, 1, -1, 'NULL');
       appendFileSync(join(installation.configDir, 'local.yaml'), '\ninvoices: { enabled: false }\n');

@@ -387,11 +387,27 @@ export function erpReaderContract(lab: ErpLab): void {
       await lab.run(`UPDATE orders SET updated_at = '2026-06-01 00:00:00' WHERE id = 1`);
       expect(keysOf(await changesAll(byDate, 10))).to.deep.equal(['2']);
       expect(keysOf(await sweepAll(byDate, 10))).to.deep.equal(['2']);
-      expect(await byDate.countExcludedByStartFrom()).to.equal(1);
+      expect(await byDate.countExcludedByStartFrom()).to.deep.equal({ older: 1, withoutStart: 0 });
       expect(await byDate.count('order')).to.equal(1);
       const byKey = open({ orders: { startFrom: { column: 'id', from: 2 } } });
       expect(keysOf(await sweepAll(byKey, 10))).to.deep.equal(['2']);
-      expect(await open().countExcludedByStartFrom()).to.equal(0);
+      expect(await open().countExcludedByStartFrom()).to.deep.equal({ older: 0, withoutStart: 0 });
+    });
+
+    it('tells orders without a value in the column of startFrom from older ones', async () => {
+      const rows = [1, 2, 3, 4, 5].map((id) => orderRows(id, `${DAY} 10:00:00`, { createdAt: `2025-12-3${id % 2}` }));
+      await lab.run(
+        ...rows.flat(),
+        'UPDATE orders SET created_at = NULL WHERE id IN (3, 4)',
+        "UPDATE orders SET status = 'done' WHERE id = 4",
+        `UPDATE orders SET created_at = '${DAY} 10:00:00' WHERE id = 5`,
+      );
+      const reader = open({ orders: { startFrom: { column: 'created_at', from: DAY } } });
+      expect(await reader.countExcludedByStartFrom()).to.deep.equal({ older: 2, withoutStart: 1 });
+      const [undated] = await reader.standing('order', ['3']);
+      expect(undated?.unmet).to.deep.equal([
+        { setting: 'orders.startFrom', demand: 'created_at is empty; give it a value in the ERP' },
+      ]);
     });
 
     it('says of a startFrom that its column can not hold that it is not a date, instead of comparing it', async () => {

@@ -134,8 +134,8 @@ export class MemoryErp implements ErpReader {
     return 0;
   }
 
-  async countExcludedByStartFrom(): Promise<number> {
-    return 0;
+  async countExcludedByStartFrom() {
+    return { older: 0, withoutStart: 0 };
   }
 
   async funnel(): Promise<null> {

@@ -99,7 +99,7 @@ export class TwinErp implements ErpReader {
   nowAsChangedAt = async () => null;
   count = async (entity: Entity) => (entity === 'order' ? this.orders.length : this.customers.length);
   countWithoutKey = async () => 0;
-  countExcludedByStartFrom = async () => 0;
+  countExcludedByStartFrom = async () => ({ older: 0, withoutStart: 0 });
   funnel = async () => null;
   standing = async (entity: Entity, keys: readonly string[]) =>
     // Amended twice between two passes: what stood in between names the one before.

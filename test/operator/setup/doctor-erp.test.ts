@@ -112,6 +112,16 @@ function doctorTests(lab: ErpLab): void {
     expect(saying(without, 'customers.changedAt is not set')[0]?.severity).to.equal('note');
   });
 
+  it('counts orders that startFrom can not place', async () => {
+    await lab.run('UPDATE orders SET created_at = NULL WHERE id = 2');
+    const mapping = { orders: { startFrom: { column: 'created_at', from: '2026-01-01' } } };
+    const [found] = saying(await examine(lab, mapping), 'orders.startFrom leaves out');
+    expect(found?.what).to.equal('orders.startFrom leaves out 1 without a created_at: give it one in the ERP.');
+    expect(found?.severity).to.equal('warning');
+    await lab.run("UPDATE orders SET created_at = '2025-01-01' WHERE id = 2");
+    expect(saying(await examine(lab, mapping), 'orders.startFrom leaves out')).to.deep.equal([]);
+  });
+
   it('compares the clocks', async () => {
     const found = await examine(lab, {}, () => Date.now() - 120_000);
     expect(saying(found, /12\d s ahead of|119 s ahead of/)[0]?.severity).to.equal('warning');

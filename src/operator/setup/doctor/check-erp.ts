@@ -6,8 +6,9 @@ import { fromQuery } from '../../../erp/query-source.js';
 import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
 import { instantOfValue } from '../../../erp/time/time-form.js';
 import { formatSourceKey } from '../../../model/record.js';
+import { excludedOrders } from '../../foresee-delivery.js';
 import { type Finding, findingsOf, guarded } from './finding.js';
-import { judgeChanges, judgeFloats, judgeMultiplied, judgeRests, judgeRowCount } from './judge-changes.js';
+import { judgeChanges, judgeFloats, judgeMultiplied, judgeRests, judgeRowCount, judgeStarts } from './judge-changes.js';
 import { judgeWholeRead, type WholeRead } from './judge-plans.js';
 import { judgeHiddenTables, judgeRights, judgeServer } from './judge-server.js';
 import { baseTable, joinsOf, tablesOf } from './tables-of-query.js';
@@ -32,6 +33,7 @@ export async function checkErp(database: ErpDatabase, settings: Settings, nowMs:
     ...mapping,
     ...(await ask((snapshot) => checkFloats(snapshot, settings))),
     ...(await ask((snapshot) => checkChanges(snapshot, settings))),
+    ...(await guarded('mapping', async () => judgeStarts(await excludedOrders(reader), settings.orders), 'warning')),
     ...(await ask((snapshot) => checkKeys(snapshot, settings))),
     ...(await ask((snapshot) => checkRowCounts(snapshot, settings, tables))),
     ...(await guarded('mapping', () => checkPlans(database, settings, tables), 'warning')),

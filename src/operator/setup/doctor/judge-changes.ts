@@ -1,4 +1,5 @@
 import type { Settings } from '../../../config/settings.js';
+import { type ExcludedOrders, withoutStartInWords } from '../../foresee-delivery.js';
 import { type Finding, findingsOf } from './finding.js';
 
 /** How late edits are found that no change of `changedAt` shows. Pure. @param withoutTime rows that hold NULL there */
@@ -36,6 +37,12 @@ export function judgeChanges(
           ]),
     ];
   });
+}
+
+/** Orders that may be sent but for an empty column of `orders.startFrom`. Pure. */
+export function judgeStarts(excluded: ExcludedOrders, orders: Settings['orders']): Finding[] {
+  const without = withoutStartInWords(excluded, orders);
+  return without === null ? [] : [findingsOf('mapping')('warning', `orders.startFrom leaves out ${without}.`)];
 }
 
 /** Columns in floating point from which amounts are made. Pure. */
