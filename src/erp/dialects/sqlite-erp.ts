@@ -135,9 +135,14 @@ export class SqliteErp implements ErpDatabase {
 }
 
 const CHECK_FILE = 'Check erp.file, and that this user may read it.';
+const NEEDS_SHM =
+  'The file is in WAL mode, in which SQLite reads only with a -shm file beside it: let this account write in its ' +
+  'folder, or let the ERP keep the file open, or read a copy.';
 
 function adviceOn(error: unknown): string {
   if (isBusy(error)) return `Another program holds it locked. ${AGAIN_LATER}`;
+  // It was opened for reading: only the -shm file is ever written.
+  if (sqliteCode(error).startsWith('SQLITE_READONLY')) return NEEDS_SHM;
   return sqliteCode(error) === 'SQLITE_NOTADB' ? 'Check erp.file: it names no SQLite database.' : CHECK_FILE;
 }
 

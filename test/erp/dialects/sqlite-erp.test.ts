@@ -1,4 +1,5 @@
-import { copyFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { ErpError } from '../../../src/erp/erp-reader.js';
 import { openSqlite } from '../../support/sqlite-file.js';
@@ -87,6 +88,32 @@ describe('an ERP in SQLite', () => {
     expect(error.message)
       .to.include('Check erp.file: it names no SQLite database')
       .and.not.match(/lock|again/);
+  });
+
+  it('says what a file in WAL mode needs, where the account may not write in its folder', async () => {
+    const isRoot = process.getuid?.() === 0;
+    const asReader = async <T>(ask: () => Promise<T>): Promise<T> => {
+      await chmod(dirname(file()), 0o555);
+      if (isRoot) process.seteuid?.(65_534);
+      try {
+        return await ask();
+      } finally {
+        if (isRoot) process.seteuid?.(0);
+        await chmod(dirname(file()), 0o700);
+      }
+    };
+    const reader = openReader(lab);
+    const error = await asReader(() => reader.count('order').catch((reason) => reason));
+    expect(error).to.be.instanceOf(ErpError).with.property('kind', 'unreachable');
+    expect(error.message)
+      .to.include('The file is in WAL mode')
+      .and.include('let this account write in its folder, or let the ERP keep the file open, or read a copy')
+      .and.not.include('this user may read it');
+    const erp = openSqlite(file());
+    erp.exec('SELECT COUNT(*) FROM orders');
+    expect(await asReader(() => reader.count('order'))).to.equal(0);
+    erp.close();
+    expect(await reader.count('order')).to.equal(0);
   });
 
   it('sees a backup that was put in the place of the file', async () => {
