@@ -761,6 +761,9 @@ export function erpReaderContract(lab: ErpLab): void {
       const reader = open({ orders: { number: 'ordernum' } });
       expect((await failure(reader.check())).kind).to.equal('mapping');
       expect((await failure(reader.sweep('order', null, 10))).message).to.include('orders.number: column "ordernum"');
+      const condition = await failure(open({ orders: { pending: 'stat = 1' } }).check());
+      expect(condition.kind).to.equal('mapping');
+      expect(condition.message).to.match(/orders\.pending: .*stat/);
     });
 
     it('names a customer that orders need and no setting gives', async () => {

@@ -52,7 +52,10 @@ export class MappingPlanner {
   }
 
   async checkCondition(path: string, source: QuerySource, condition: string): Promise<void> {
+    const failedBefore = this.queryFailed;
     await this.#describe(path, sql`SELECT q.* ${fromQuery(source)} WHERE ${conditionIn(condition)} LIMIT 0`);
+    // The query itself has just run, and no row is read: the setting is wrong, and trying again would not help.
+    this.queryFailed = failedBefore;
   }
 
   /** Runs the query, and the condition, for some rows: a conversion fails only on a row that it does not fit. */
