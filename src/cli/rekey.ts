@@ -93,7 +93,7 @@ async function keepSame(app: CommandApp, { dryRun, yes, reason }: RekeyOptions, 
   const { context, reader } = await atSource(app);
   const entity = entityOf(plural);
   const check = await checkKeys(context, reader, entity);
-  const { change, asked, found, same } = check;
+  const { change, formerName, asked, found, same } = check;
   const problem = whyNotSame(check);
   const answer = (changed: boolean) => output.json({ entity, changed, problem, ...check });
   if (change === null) {
@@ -107,13 +107,15 @@ async function keepSame(app: CommandApp, { dryRun, yes, reason }: RekeyOptions, 
   );
   if (problem !== null || dryRun) {
     answer(false);
-    if (problem !== null)
-      output.line(
-        `Not done: ${problem}. Put the settings back, or, if the keys have other values now: waybill rekey ${plural}`,
-      );
+    const advice = ` Put the settings back, or, if the keys have other values now: waybill rekey ${plural}`;
+    if (problem !== null) output.line(`Not done: ${problem}.${formerName === null ? advice : ''}`);
     return problem === null ? exitCode.done : exitCode.failed;
   }
-  if (!(await confirm('Does each key still name the same record?', yes))) return exitCode.failed;
+  const question =
+    formerName === null
+      ? 'Does each key still name the same record?'
+      : `Are all ${plural} of this source other records than those of ${formerName}?`;
+  if (!(await confirm(question, yes))) return exitCode.failed;
   await keepKeys(context, reader.identity(), entity, change, reason);
   answer(true);
   output.line('Done. Capture and delivery go on.');

@@ -56,6 +56,7 @@ export function checkNamedSources(
       hint: 'name it otherwise',
     });
   const isOwn = ({ path }: ConfigurationProblem) => ownSections.some((section) => path.split(/[.[]/)[0] === section);
+  const siblings = sourcesIn(tree).map(([name]) => name);
   for (const [name, sections] of sourcesIn(tree)) {
     const own = Object.fromEntries(ownSections.map((section) => [section, sections[section]]));
     const { sources: _, writeBack: __, ...common } = tree;
@@ -64,7 +65,7 @@ export function checkNamedSources(
     );
     for (const { hint: _, ...problem } of checked.problems.filter(isOwn))
       problems.push({ ...problem, path: `sources.${name}.${problem.path}` });
-    if (checked.settings !== undefined) named.push({ ...checked.settings, source: name });
+    if (checked.settings !== undefined) named.push({ ...checked.settings, source: name, siblings });
   }
   return { named, problems };
 }

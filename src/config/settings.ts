@@ -52,6 +52,8 @@ export const settingsSchema = z.strictObject({
 export type Settings = z.output<typeof settingsSchema> & {
   /** The source whose `erp`, `customers` and `orders` these are; absent: the default one. */
   source?: string;
+  /** Names of all sources of `sources`, in the settings as one of them sees them. */
+  siblings?: readonly string[];
   /** The same settings with the sections of each source of `sources` in the place of the default one's. */
   named?: readonly Settings[];
 };

@@ -127,9 +127,15 @@ export function inSource<Name extends string>(name: Name, source: string | undef
 
 export type InSource<Name extends string> = Name | `${Name}.${string}`;
 
-/** Names of all sources of the settings; the default one comes first. */
-export function sourceNames({ named = [] }: { named?: readonly { source?: string }[] }): string[] {
-  return [defaultSource, ...named.map(({ source }) => source ?? defaultSource)];
+/** Names of all sources of the settings, also as one of them sees them; the default one comes first. */
+export function sourceNames({
+  named = [],
+  siblings,
+}: {
+  named?: readonly { source?: string }[];
+  siblings?: readonly string[];
+}): string[] {
+  return [defaultSource, ...(siblings ?? named.map(({ source }) => source ?? defaultSource))];
 }
 
 interface OfSource<Self> {

@@ -1,7 +1,15 @@
 import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import type { ErpPage, ErpReader } from '../erp/erp-reader.js';
-import { defaultSource, type Entity, formatSourceKey, leftBehindMark, sourceOf } from '../model/record.js';
+import {
+  defaultSource,
+  type Entity,
+  formatSourceKey,
+  keyInSource,
+  keyOfSource,
+  keysBefore,
+  leftBehindMark,
+} from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { changedIdentity } from '../outbound/capture/brake.js';
 import { acquireCaptureLease } from '../outbound/capture/capture-result.js';
@@ -9,7 +17,13 @@ import { identityOf, type ReadRow } from '../outbound/capture/plan-row.js';
 import { ServiceLease } from '../outbound/deliver/service-lease.js';
 import { keepGenerations } from '../outbound/outbox/bindings.js';
 import { dateReasons, readKnownKeys, renameRecords, restartCapture } from '../outbound/recovery/rename-records.js';
-import { readRenaming, sourceKeysChange, writeRenaming, writeSourceKeys } from '../outbound/recovery/source-keys.js';
+import {
+  formerName,
+  readRenaming,
+  sourceKeysChange,
+  writeRenaming,
+  writeSourceKeys,
+} from '../outbound/recovery/source-keys.js';
 import { beginIncarnation } from '../outbound/recovery/store-witness.js';
 import { lockCaptures } from '../store/lease.js';
 import { writeStoreInfo } from '../store/store-info.js';
@@ -19,6 +33,8 @@ import { KeyMatcher, type MatchedKeys } from './match-keys.js';
 interface KeyCheck {
   /** What the keys were and are, or null: nothing has changed. */
   change: string | null;
+  /** The name that the source had before, or null: it had no other. */
+  formerName: string | null;
   /** Delivered records that were looked up, how many of them are there, and how many proved to be the same. */
   asked: number;
   found: number;
@@ -29,17 +45,30 @@ interface KeyCheck {
 
 const sampleSize = 200;
 
-/** Reads the newest delivered records under the keys that the store knows. Writes nothing. */
+/**
+ * Reads the newest delivered records under the keys that the store knows. Those of a source that has another name now are asked for
+ * under the new one. Writes nothing.
+ */
 export async function checkKeys({ store, settings }: JobContext, reader: ErpReader, entity: Entity): Promise<KeyCheck> {
-  const { change, rows: found } = await store.read('read the keys', async (tx) => ({
-    change: await sourceKeysChange(tx, settings, entity, reader.identity()),
-    rows: await tx.rows<{ sourceKey: string; identity: string | null }>(
-      `SELECT source_key, identity FROM binding WHERE entity=? ORDER BY acknowledged_at DESC, source_key LIMIT ${sampleSize}`,
-      [entity],
-    ),
-  }));
-  const rows = found.filter((row) => sourceOf(row.sourceKey) === (settings.source ?? defaultSource));
-  if (rows.length === 0) return { change, asked: 0, found: 0, same: 0, other: null };
+  const { source = defaultSource } = settings;
+  const { change, former, known } = await store.read('read the keys', async (tx) => {
+    const former = (await formerName(tx, settings, entity, reader.identity()))?.name ?? null;
+    return {
+      change: await sourceKeysChange(tx, settings, entity, reader.identity()),
+      former,
+      known: await tx.rows<{ sourceKey: string; identity: string | null }>(
+        `SELECT source_key, identity FROM binding WHERE entity=? AND source_key LIKE ?
+          ORDER BY acknowledged_at DESC, source_key LIMIT ${sampleSize}`,
+        [entity, `${keysBefore(former ?? source)}%`],
+      ),
+    };
+  });
+  const rows = known.flatMap(({ sourceKey, identity }) => {
+    const key = keyOfSource(former ?? source, sourceKey);
+    return key === null ? [] : [{ sourceKey: keyInSource(source, key), identity }];
+  });
+  const start = { change, formerName: former, asked: rows.length };
+  if (rows.length === 0) return { ...start, found: 0, same: 0, other: null };
   const keys = rows.map((row) => row.sourceKey);
   const identities = new Map(rows.map((row) => [row.sourceKey, row.identity]));
   const existing = (await reader.presence(entity, keys)).existing;
@@ -50,19 +79,24 @@ export async function checkKeys({ store, settings }: JobContext, reader: ErpRead
     const [before, now] = [identities.get(row.sourceKey) ?? null, identityOf(row)];
     const changed = changedIdentity(before, now);
     if (changed !== null) other ??= `${entity} ${row.sourceKey}: ${changed}`;
-    else if (before !== null && now !== null) same++;
+    // Under another name it would go out a second time: there it is enough that nothing tells them apart.
+    else if ((before !== null && now !== null) || former !== null) same++;
   }
-  return { change, asked: rows.length, found: existing?.size ?? page.rows.length, same, other };
+  return { ...start, found: existing?.size ?? page.rows.length, same, other };
 }
 
 /** Why the keys can't be taken for the same, or null. Pure. */
-export function whyNotSame({ asked, found, other }: KeyCheck): string | null {
+export function whyNotSame({ formerName, asked, found, same, other }: KeyCheck): string | null {
+  if (formerName !== null)
+    return same === 0
+      ? null
+      : `the service has ${same} of them already, as records of ${formerName}: put the name ${formerName} back`;
   if (other !== null) return `a key names another record now (${other})`;
   if (asked > 0 && found === 0) return `none of ${asked} delivered records is in the ERP under its key`;
   return null;
 }
 
-/** A person says that each key still names the same record: capture and delivery go on under the new meaning. */
+/** A person says what the keys mean from now on: capture and delivery go on. */
 export async function keepKeys(
   { store, settings, actor, nowMs }: JobContext,
   erp: string,

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/settings.js';
-import { type Entity, entities, inSource } from '../../model/record.js';
+import { defaultSource, type Entity, entities, inSource, keysBefore, sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { Lease } from '../../store/lease.js';
 import { placeholders } from '../../store/rows.js';
@@ -36,7 +36,7 @@ export async function writeRenaming(tx: Tx, entity: Entity, renaming: Renaming):
   await writeStoreInfo(tx, `source_keys.${entity}`, JSON.stringify({ ...value, renaming }));
 }
 
-type KeySettings = Pick<Settings, 'customers' | 'orders' | 'source'>;
+type KeySettings = Pick<Settings, 'customers' | 'orders' | 'source' | 'siblings' | 'named'>;
 
 function infoName(entity: Entity, source: string | undefined) {
   return inSource(`source_keys.${entity}`, source);
@@ -61,12 +61,46 @@ export async function sourceKeysChange(
   if (entity === 'customer' && settings.customers.send === 'none') return null;
   const value = await readStoreInfo(tx, infoName(entity, settings.source));
   const now = sourceKeys(settings, entity, erp);
-  if (value === null || value === JSON.stringify(now)) return null;
-  const known =
-    (await tx.value('SELECT 1 FROM binding WHERE entity=? LIMIT 1', [entity])) ??
-    (await tx.value('SELECT 1 FROM closed_binding WHERE entity=? LIMIT 1', [entity])) ??
-    (await tx.value('SELECT 1 FROM outbox_message WHERE entity=? LIMIT 1', [entity]));
-  return known === undefined ? null : `${inWords(JSON.parse(value))}, and now ${inWords(now)}`;
+  if (value === null) {
+    const former = await formerName(tx, settings, entity, erp);
+    return former && `those of source ${former.name} (${inWords(former.keys)}), and now ${inWords(now)}`;
+  }
+  if (value === JSON.stringify(now) || !(await isAnyKnown(tx, entity, ''))) return null;
+  return `${inWords(JSON.parse(value))}, and now ${inWords(now)}`;
+}
+
+/**
+ * Under which name this ERP was read before, where the settings no longer have it: every key begins with the name of its source,
+ * so that all records would look new under another one. Null: under none, or a person has said what the keys mean.
+ */
+export async function formerName(
+  tx: Tx,
+  settings: KeySettings,
+  entity: Entity,
+  erp: string,
+): Promise<{ name: string; keys: SourceKeys } | null> {
+  if ((await readStoreInfo(tx, infoName(entity, settings.source))) !== null) return null;
+  const names = sourceNames(settings);
+  const prefix = infoName(entity, '');
+  const rows = await tx.rows<{ name: string; value: string }>(
+    'SELECT name, value FROM store_info WHERE name LIKE ? ORDER BY name',
+    [`${prefix}.%`],
+  );
+  for (const row of rows) {
+    const name = row.name.slice(prefix.length + 1);
+    const keys = JSON.parse(row.value) as SourceKeys;
+    if (keys.erp === erp && !names.includes(name) && (await isAnyKnown(tx, entity, name))) return { name, keys };
+  }
+  return null;
+}
+
+/** Whether the store knows any record of a source; of any source, where none is named. */
+async function isAnyKnown(tx: Tx, entity: Entity, source: string): Promise<boolean> {
+  for (const table of ['binding', 'closed_binding', 'outbox_message']) {
+    const statement = `SELECT 1 FROM ${table} WHERE entity=? AND source_key LIKE ? LIMIT 1`;
+    if ((await tx.value(statement, [entity, `${keysBefore(source)}%`])) !== undefined) return true;
+  }
+  return false;
 }
 
 /** Why nothing may be captured or delivered before a person has said what the keys mean, or null. Names all steps in order. */
@@ -81,15 +115,18 @@ export async function sourceKeysProblem(tx: Tx, settings: KeySettings, erp: stri
   }
   const [first] = changes;
   if (!first) return null;
+  const { source = defaultSource } = settings;
+  const former = await formerName(tx, settings, first.entity, erp);
   const back = [...changes.map(({ entity }) => `\`${entity}s.key\``), '`erp`'].join(' and ');
   const goLive = JSON.parse((await readStoreInfo(tx, 'go_live')) ?? 'null') as { erp: string } | null;
   const steps = [
-    ...changes.map(
-      ({ entity }) => `\`waybill rekey ${entity}s --same${settings.source ? ` --source ${settings.source}` : ''}\``,
-    ),
+    ...changes.map(({ entity }) => `\`waybill rekey ${entity}s --same${source ? ` --source ${source}` : ''}\``),
     ...(goLive !== null && goLive.erp !== erp ? ['`waybill go-live`'] : []),
   ].join(', then ');
-  return `the keys of ${first.entity}s${settings.source ? ` of source ${settings.source}` : ''} were ${first.change}: every ${first.entity} would go out a second time. Put ${back} back. Or, if each key still names the same record, say ${steps}; without --same if the keys have other values now`;
+  const what = `the keys of ${first.entity}s${source ? ` of source ${source}` : ''} were ${first.change}: every ${first.entity} would go out a second time`;
+  if (former !== null)
+    return `${what}. Put the name ${former.name} back. Or, if these are other records than those of ${former.name}, say ${steps}`;
+  return `${what}. Put ${back} back. Or, if each key still names the same record, say ${steps}; without --same if the keys have other values now`;
 }
 
 /** Whether the store remembers exactly these keys. */

@@ -1,11 +1,15 @@
 import { expect } from 'chai';
 import type { ErpPage, ReadOrder } from '../../../src/erp/erp-reader.js';
+import { settingsOf } from '../../../src/model/record.js';
 import { pauseJobs, resumeLanes } from '../../../src/operator/pause-jobs.js';
+import { checkKeys, keepKeys, whyNotSame } from '../../../src/operator/rekey.js';
 import type { Lab, LabKit } from '../../support/jobs/job-lab.js';
 import { onEveryLab } from '../../support/jobs/job-lab.js';
 import { makeNamedSource, type NamedSource, sourceSettings } from '../../support/jobs/named-source.js';
 
 interface TwoSources {
+  /** The same without the second source. */
+  first: Lab;
   lab: Lab;
   berlin: NamedSource;
 }
@@ -14,10 +18,17 @@ async function startTwo(kit: LabKit, settings: { orders?: object; capture?: obje
   const first = await kit.start({ customers: 2, orders: 3 });
   const berlin = await makeNamedSource(kit, 'berlin');
   return {
+    first,
     lab: first.another({ settings: { ...settings, sources: sourceSettings({ berlin }, settings.orders) } }),
     berlin,
   };
 }
+
+const readerOf = ({ reader }: Lab, source: string) => reader.bySource?.get(source) ?? reader;
+const contextOf = ({ context }: Lab, source: string) => ({
+  ...context,
+  settings: settingsOf(context.settings, source),
+});
 
 onEveryLab('two sources', (kit) => {
   const keysOf = async (entity: string) =>
@@ -147,5 +158,55 @@ onEveryLab('two sources', (kit) => {
     expect(named.read.orders).to.equal(1);
     const elsewhere = await lab.capture({ filter: { entity: 'order', keys: ['hamburg~1'] } });
     expect(elsewhere.read.orders).to.equal(0);
+  });
+
+  it('of which one gets another name send nothing under it, and go on under the old one', async () => {
+    const { first, lab, berlin } = await startTwo(kit);
+    await lab.capture();
+    await lab.deliver();
+    const before = lab.sandbox.counts();
+    const messages = await kit.rows('SELECT id FROM outbox_message');
+    const renamed = first.another({ settings: { sources: sourceSettings({ bln: berlin }) } });
+    for (const options of [{ sweep: true }, { dryRun: true }]) {
+      const { failed, captured } = await renamed.capture(options);
+      expect(captured).to.deep.equal({ customers: 0, orders: 0 });
+      expect(failed.map(({ source }) => source)).to.deep.equal(['bln']);
+      expect(failed[0]?.reason)
+        .to.include('the keys of customers of source bln were those of source berlin (id in sqlite:')
+        .and.include('every customer would go out a second time. Put the name berlin back')
+        .and.include('`waybill rekey customers --same --source bln`, then `waybill rekey orders --same --source bln`');
+    }
+    await renamed.deliver();
+    expect(lab.sandbox.counts()).to.deep.equal(before);
+    expect(await kit.rows('SELECT id FROM outbox_message')).to.deep.equal(messages);
+    for (const entity of ['customer', 'order'] as const) {
+      const check = await checkKeys(contextOf(renamed, 'bln'), readerOf(renamed, 'bln'), entity);
+      expect(whyNotSame(check)).to.match(/^the service has [23] of them already, as records of berlin: put the name/);
+    }
+    // Also a source beside it that keeps its name is no other name of it.
+    const { failed, captured } = await lab.capture({ sweep: true });
+    expect([failed, captured]).to.deep.equal([[], { customers: 0, orders: 0 }]);
+  });
+
+  it('of which one with a new name reads other records send them once a person says so', async () => {
+    const { first, lab, berlin } = await startTwo(kit);
+    await lab.capture();
+    await lab.deliver();
+    const others = ['id=id+100', 'order_id=order_id+100', 'id=id+100, customer_id=customer_id+100'];
+    for (const [at, table] of ['customers', 'sales_order_lines', 'sales_orders'].entries())
+      berlin.change(`UPDATE ${table} SET ${others[at]}`);
+    berlin.change(
+      "UPDATE customers SET customer_no='x' || customer_no; UPDATE sales_orders SET order_no='x' || order_no",
+    );
+    const other = first.another({ settings: { sources: sourceSettings({ bln: berlin }) } });
+    expect((await other.capture()).failed).to.have.length(1);
+    for (const entity of ['customer', 'order'] as const) {
+      const context = contextOf(other, 'bln');
+      const check = await checkKeys(context, readerOf(other, 'bln'), entity);
+      expect(whyNotSame(check)).to.equal(null);
+      await keepKeys(context, readerOf(other, 'bln').identity(), entity, check.change ?? '', 'another branch');
+    }
+    const { failed, captured } = await other.capture();
+    expect([failed, captured]).to.deep.equal([[], { customers: 2, orders: 3 }]);
   });
 });
