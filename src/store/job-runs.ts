@@ -70,7 +70,7 @@ export async function takeWakeUps(tx: Tx): Promise<{ job: WakeableJob; actor: st
 /** The entity, and the source where it has a name. */
 export type CursorName = InSource<Entity>;
 
-interface CaptureCursor {
+export interface CaptureCursor {
   /** The change cursor as the ERP wrote it; null before the first pass. */
   changedAt: string | null;
   /** When everything eligible was read for the last time; null: never. */
@@ -80,6 +80,22 @@ interface CaptureCursor {
 export async function readCursor(tx: Tx, name: CursorName): Promise<CaptureCursor> {
   const [row] = await tx.rows<CaptureCursor>('SELECT changed_at, swept_at FROM capture_cursor WHERE name=?', [name]);
   return { changedAt: row?.changedAt ?? null, sweptAt: row?.sweptAt || null };
+}
+
+/** The hash of the name of the column that the cursor is a value of; null before the first pass of a version that notes it. */
+export async function readCursorColumn(tx: Tx, name: CursorName): Promise<string | null> {
+  return (await tx.value<string>('SELECT mapping_fingerprint FROM capture_cursor WHERE name=?', [name])) ?? null;
+}
+
+/** What was read by one column says nothing of another: cursor and marks begin anew with it, and everything is read. */
+export async function changeCursorColumn(tx: Tx, name: CursorName, column: string): Promise<void> {
+  const anew = { changed_at: null, high_changed_at: null, swept_at: null };
+  await upsertRows(tx, 'capture_cursor', ['name'], [{ name, mapping_fingerprint: column, ...anew }]);
+}
+
+/** In a store that did not note it yet. */
+export async function noteCursorColumn(tx: Tx, name: CursorName, column: string): Promise<void> {
+  await upsertRows(tx, 'capture_cursor', ['name'], [{ name, mapping_fingerprint: column }]);
 }
 
 /** `sweptAt` is left out by a pass that read only what changed. */

@@ -5,6 +5,7 @@ import {
   formatWrittenTime,
   instantToWall,
   parseWrittenTime,
+  repeatsAfter,
   type WrittenTime,
   writtenToInstant,
 } from './wall-time.js';
@@ -145,6 +146,28 @@ function inUtcIfKnown(written: WrittenTime): number {
 
 function compare<T extends bigint | number | string>(a: T, b: T): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * Whether the ERP's clock has come to a change cursor. A year that was mistyped lies ahead of it, and what is no time, or one that is
+ * written in another way (a count instead of a date), is never reached.
+ * @param clock in the form of the column; null: the column holds no times, which says nothing
+ */
+export function isReached(changedAt: string, clock: string | null): boolean {
+  return clock === null || (areWrittenAlike(changedAt, clock) && compareChangedAt(changedAt, clock) <= 0);
+}
+
+function areWrittenAlike(a: string, b: string): boolean {
+  if (areAlike(a, b)) return true;
+  const [first, second] = [timeFormOfValue(a, 'text'), timeFormOfValue(b, 'text')];
+  if (first?.form === 'epoch' && second?.form === 'epoch') return first.unitsPerSecond === second.unitsPerSecond;
+  return first !== null && first.form === second?.form;
+}
+
+/** How far a change cursor without an offset goes back by itself, in seconds: in the hour that happens twice. */
+export function setBackSeconds(changedAt: string, timeZone: string): number {
+  const written = parseWrittenTime(changedAt);
+  return written === null || written.offsetMinutes !== null ? 0 : repeatsAfter(written.wallSeconds, timeZone);
 }
 
 /** The later of two; null is before all. */

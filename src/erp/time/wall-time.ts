@@ -77,6 +77,15 @@ export function wallToInstant(wallSeconds: number, timeZone: string): number {
   return candidates.length === 0 ? wallSeconds - before : Math.min(...candidates);
 }
 
+/** How many seconds later a wall time comes once more, where the clock is set back; 0 when it does not. */
+export function repeatsAfter(wallSeconds: number, timeZone: string): number {
+  const day = 24 * 3600;
+  const before = offsetSeconds(wallSeconds - day, timeZone);
+  const after = offsetSeconds(wallSeconds + day, timeZone);
+  const isTwice = [before, after].every((offset) => offsetSeconds(wallSeconds - offset, timeZone) === offset);
+  return isTwice ? Math.max(before - after, 0) : 0;
+}
+
 /** What the clock on the wall shows at an instant. */
 export function instantToWall(instant: number, timeZone: string): number {
   return instant + offsetSeconds(instant, timeZone);

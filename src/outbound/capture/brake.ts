@@ -1,5 +1,12 @@
 import type { SourceEnd } from '../../erp/erp-reader.js';
-import { compareChangedAt, isSameTime, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
+import {
+  compareChangedAt,
+  isReached,
+  isSameTime,
+  laterChangedAt,
+  setBackSeconds,
+  shiftChangedAt,
+} from '../../erp/time/time-form.js';
 import { type Entity, keyOfSource, sourceOf } from '../../model/record.js';
 import { shellWord } from '../../model/shell-word.js';
 import type { SourceMarks } from '../../store/job-runs.js';
@@ -182,10 +189,42 @@ export function turnedKeysBrake(turnedKeys: number): SourceMarks['brake'] {
   return restored('known keys belong to other records now');
 }
 
+/** What a pass knows when it looks where a source ends. */
+export interface SourceLook {
+  /** The ERP's, in the form of `changedAt`; null: the column holds no times. */
+  clock: string | null;
+  /** `changedAt` names another column since the last pass. */
+  isAnew: boolean;
+  /** How many rows a sweep has just read; null before it. */
+  sweptRows: number | null;
+}
+
+/** The marks without a time that the ERP can't be behind: of another column, or one that its clock has not come to. Pure. */
+export function believedMarks(marks: SourceMarks, { clock, isAnew }: SourceLook): SourceMarks {
+  const { highChangedAt: high } = marks;
+  return high !== null && (isAnew || !isReached(high, clock)) ? { ...marks, highChangedAt: null } : marks;
+}
+
+/** By how much the latest change may lie before the mark: rows go, and in autumn the clock on the wall goes back. Pure. */
+export function toleranceSeconds(
+  { highChangedAt }: SourceMarks,
+  { capture, erp }: { capture: { overlapSeconds: number }; erp: { timeZone: string } },
+): number {
+  return capture.overlapSeconds + (highChangedAt === null ? 0 : setBackSeconds(highChangedAt, erp.timeZone));
+}
+
 /** Where the rows end that a pass has captured or found unchanged. */
 export type SeenEnd = Pick<SourceEnd, 'changedAt' | 'key'>;
 
 export const nothingSeen: SeenEnd = { changedAt: null, key: null };
+
+/** Where rows end, but for times that the ERP's clock has not come to: they may be corrected. Pure. */
+export function endOf(rows: readonly { changedAt: string | null; sourceKey: string }[], clock: string | null): SeenEnd {
+  let end = nothingSeen;
+  for (const { changedAt, sourceKey: key } of rows)
+    end = laterEnd(end, { changedAt: changedAt !== null && isReached(changedAt, clock) ? changedAt : null, key });
+  return end;
+}
 
 /** The higher of both ends. A key that is no counter has no order in time. */
 export function laterEnd(a: SeenEnd, b: SeenEnd): SeenEnd {

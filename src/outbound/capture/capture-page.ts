@@ -9,7 +9,7 @@ import { nextTurn } from '../../v8.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
 import { afterThisPass } from '../outbox/message.js';
-import { laterEnd, nothingSeen, type PassCounts, type SeenEnd, turnedKeysBrake } from './brake.js';
+import { type PassCounts, turnedKeysBrake } from './brake.js';
 import { type JudgedPage, judgement, noteAcknowledged } from './judged-rows.js';
 import { acknowledgedRecords, type KnownRecord, knownRecords, respell } from './known-records.js';
 import { holdLostLines } from './lost-lines.js';
@@ -71,8 +71,8 @@ export interface CapturePageResult {
   touched: TouchedRecord[];
   /** Known keys that belong to another record now. */
   turnedKeys: number;
-  /** Where the rows end that the outbox knows by now. */
-  seen: SeenEnd;
+  /** The rows that the outbox knows by now. */
+  seen: ReadRow[];
   /** What to say in the log now that it is written, or null. */
   alert: string | null;
 }
@@ -158,7 +158,7 @@ async function planAndWrite(
     skippedLines: 0,
     touched: [],
     turnedKeys: 0,
-    seen: nothingSeen,
+    seen: [],
     alert: null,
   };
   const rows: readonly ReadRow[] = work.page.rows;
@@ -182,7 +182,7 @@ async function planAndWrite(
       // A dry run shows what becomes of it when the wait is over.
       lines = judgeLines(row, record, undefined, 0, nowMs);
     }
-    result.seen = laterEnd(result.seen, { changedAt: row.changedAt, key: sourceKey });
+    result.seen.push(row);
     if (seen.has(sourceKey)) settledKeys.push(sourceKey);
     const plan = planRow(context, work, row, record, lines.parkedReason, nowMs);
     judged?.rows.push({ ...judgement(row, plan, record), waits });

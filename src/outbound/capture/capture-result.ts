@@ -2,8 +2,18 @@ import type { RowFilter } from '../../erp/erp-reader.js';
 import { defaultSource, type Entity, inSource, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { type CursorName, isSweepAsked, writeCursor } from '../../store/job-runs.js';
+import {
+  type CaptureCursor,
+  type CursorName,
+  changeCursorColumn,
+  isSweepAsked,
+  noteCursorColumn,
+  readCursor,
+  readCursorColumn,
+  writeCursor,
+} from '../../store/job-runs.js';
 import { Lease } from '../../store/lease.js';
+import { sha256 } from '../outbox/content-hash.js';
 import type { CapturePageResult, TouchedRecord } from './capture-page.js';
 import type { JudgedPage } from './judged-rows.js';
 import type { SkippedRecord } from './plan-row.js';
@@ -115,6 +125,29 @@ export function roomOf({ captured, waiting }: CaptureResult, options: CaptureOpt
   // Five orders that wait for their lines are five as well, or a trial would read the whole ERP. A dry run has captured them.
   const waited = options.dryRun ? 0 : waiting;
   return options.limit - (counted === 'order' ? captured.orders + waited : captured.customers);
+}
+
+/**
+ * Where the last pass over an entity came to. It begins anew where the settings name another column of changes since.
+ * @param lease null in a dry run, which writes nothing
+ */
+export async function openCursor(
+  { store, settings }: JobContext,
+  lease: Lease | null,
+  entity: Entity,
+): Promise<CaptureCursor & { isAnew: boolean }> {
+  const name = inSource(entity, settings.source);
+  const column = sha256(settings[pluralOf(entity)].changedAt ?? '');
+  const { cursor, noted } = await store.read('read the cursor', async (tx) => ({
+    cursor: await readCursor(tx, name),
+    noted: await readCursorColumn(tx, name),
+  }));
+  const isAnew = noted !== null && noted !== column;
+  if (noted !== column)
+    await lease?.write('note the column of the cursor', (tx) =>
+      isAnew ? changeCursorColumn(tx, name, column) : noteCursorColumn(tx, name, column),
+    );
+  return isAnew ? { changedAt: null, sweptAt: null, isAnew } : { ...cursor, isAnew };
 }
 
 /** Puts on record that a sweep came to its end. @throws LeaseLost */

@@ -1,13 +1,14 @@
 import type { ChangedFrom, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilter } from '../../erp/erp-reader.js';
-import { compareChangedAt, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
-import { type Entity, inSource, isShortened, pluralOf } from '../../model/record.js';
+import { compareChangedAt, isReached, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
+import { type Entity, inSource, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { beginSweep, readCursor, type SourceMarks } from '../../store/job-runs.js';
+import { beginSweep, type SourceMarks } from '../../store/job-runs.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
 import { nextTurn } from '../../v8.js';
 import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
+import type { SourceLook } from './brake.js';
 import { capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
 import {
@@ -18,11 +19,12 @@ import {
   type CaptureResult,
   emptyCaptureResult,
   moveCursor,
+  openCursor,
   roomOf,
 } from './capture-result.js';
 import { mappingFingerprint } from './mapping-fingerprint.js';
 import { PassBrakes } from './pass-brakes.js';
-import { partsOf, rowsAtOnce, setUnchangedAside, waitingOrders } from './rows-aside.js';
+import { partsOf, rowsAtOnce, setUnchangedAside, waitingPages } from './rows-aside.js';
 import { overSources } from './sources.js';
 
 type AnyPage = ErpPage<ReadCustomer | ReadOrder>;
@@ -97,31 +99,33 @@ class CapturePass {
 
   /** One entity by its cursor: changes since the overlap, or everything when a sweep is due. */
   async #entity(entity: Entity): Promise<void> {
-    const { store, settings, nowMs } = this.context;
+    const { settings, nowMs } = this.context;
     const name = inSource(entity, settings.source);
-    const cursor = await store.read('read the cursor', (tx) => readCursor(tx, name));
+    const cursor = await openCursor(this.context, this.lease, entity);
     const startedAt = nowMs();
     const sinceSweepMs = cursor.sweptAt === null ? Number.POSITIVE_INFINITY : startedAt - cursor.sweptAt;
     // One in the future says that the clock was set back since, and nothing of how long ago it was.
     const due = sinceSweepMs >= settings.capture.sweepMinutes * 60_000 || sinceSweepMs < 0;
     // The upper bound comes from the ERP's clock, before anything is read: a row from the future must not move the cursor.
     const upper = await this.reader.nowAsChangedAt(entity);
+    // What the ERP's clock has not come to is no place to go on from: the clock was set back, or the column changed its type.
+    const isLost = cursor.changedAt !== null && !isReached(cursor.changedAt, upper);
     // A sweep reads every change as well, so that the first pass, and each one after that, needs no second read.
-    const whole = due || this.options.sweep || this.options.dryRun || this.options.limit !== undefined;
-    const source = await this.#watchSource(entity, null);
+    const whole = due || isLost || this.options.sweep || this.options.dryRun || this.options.limit !== undefined;
+    const look = { clock: upper, isAnew: cursor.isAnew };
+    const source = await this.#watchSource(entity, { ...look, sweptRows: null });
     if (entity === 'order') await this.#unsettled();
     if (whole) {
       // A request for a sweep from now on asks for another one.
       if (!this.options.dryRun) await this.#writing.write('begin a sweep', (tx) => beginSweep(tx, name));
       await this.#sweep(entity);
       if (this.#isPartial()) return;
-      const after = await this.#watchSource(entity, this.result.read[pluralOf(entity)]);
+      const after = await this.#watchSource(entity, { ...look, sweptRows: this.result.read[pluralOf(entity)] });
       const sweep = { startedAt, lastStartedAt: cursor.sweptAt };
       if (await this.#decidesRemovals(after))
         await sweepRemovals(this.context, this.reader, this.#removalPass(entity), sweep);
       if (this.options.dryRun || this.result.stopped) return;
-      const changedAt = laterChangedAt(cursor.changedAt, upper ?? cursor.changedAt);
-      await moveCursor(this.#writing, name, { changedAt, sweptAt: startedAt });
+      await moveCursor(this.#writing, name, { changedAt: upper ?? cursor.changedAt, sweptAt: startedAt });
       return;
     }
     if (upper === null) return;
@@ -144,9 +148,9 @@ class CapturePass {
     return (await this.context.store.read('read the hold', readRecoveryHold)) === null;
   }
 
-  async #watchSource(entity: Entity, sweptRows: number | null): Promise<SourceMarks | null> {
+  async #watchSource(entity: Entity, look: SourceLook): Promise<SourceMarks | null> {
     if (this.#isPartial() || this.result.stopped) return null;
-    return this.#brakes.watch(this.reader, this.lease, entity, sweptRows);
+    return this.#brakes.watch(this.reader, this.lease, entity, look);
   }
 
   #removalPass(entity: Entity): RemovalPass {
@@ -201,14 +205,9 @@ class CapturePass {
   async #unsettled(): Promise<void> {
     // A dry run meets them when it reads everything.
     if (this.#isPartial() || this.options.dryRun) return;
-    const { source } = this.context.settings;
-    const waiting = await this.context.store.read('read what waits for its lines', (tx) => waitingOrders(tx, source));
-    // An order with a shortened key is met among the changes and by the sweep.
-    const all = waiting.filter((key) => !isShortened(key));
-    for (let start = 0; start < all.length && !this.result.stopped; start += rowsAtOnce) {
-      const keys = all.slice(start, start + rowsAtOnce);
-      const page = await this.reader.sweep('order', null, keys.length, { keys });
+    for await (const { keys, page } of waitingPages(this.context, this.reader)) {
       await this.#page('order', page, null, keys);
+      if (this.result.stopped) return;
     }
   }
 

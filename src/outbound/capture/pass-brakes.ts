@@ -11,16 +11,21 @@ import type { Tx } from '../../store/store.js';
 import { afterThisPass, removalAfterThisPass } from '../outbox/message.js';
 import { holdMessages } from '../outbox/transitions.js';
 import {
+  believedMarks,
+  endOf,
   laterEnd,
   nextMarks,
   nothingSeen,
   type PassCounts,
   passBrake,
   type SeenEnd,
+  type SourceLook,
   sourceBrake,
+  toleranceSeconds,
   turnedKeysBrake,
 } from './brake.js';
-import { brakeSource, raiseBrake, sourceInWords } from './raise-brake.js';
+import type { ReadRow } from './plan-row.js';
+import { brakeSource, heldInWords, raiseBrake, sourceInWords } from './raise-brake.js';
 
 const batchSize = 500;
 
@@ -46,7 +51,7 @@ export class PassBrakes {
     order: { updates: 0, removals: 0 },
   };
   readonly #seen: Partial<Record<Entity, SeenEnd>> = {};
-  readonly #countsKeys: Partial<Record<Entity, boolean>> = {};
+  readonly #ends: Partial<Record<Entity, { countsKeys: boolean; clock: string | null }>> = {};
   /** A pass over everything also ends for what an earlier one has left (0); a partial pass only for its own messages. */
   #afterId = 0;
 
@@ -66,24 +71,22 @@ export class PassBrakes {
   /**
    * Looks where a source ends, and raises or ends its brake.
    * @param lease null in a dry run, which writes nothing
-   * @param sweptRows how many rows a sweep has just read; null before it
    */
-  async watch(reader: ErpReader, lease: Lease | null, entity: Entity, sweptRows: number | null): Promise<SourceMarks> {
+  async watch(reader: ErpReader, lease: Lease | null, entity: Entity, look: SourceLook): Promise<SourceMarks> {
     const { store, settings, log, nowMs } = this.context;
     const end = await reader.sourceEnd(entity);
-    this.#countsKeys[entity] = end.key !== null;
+    this.#ends[entity] = { countsKeys: end.key !== null, clock: look.clock };
     const judge = async (tx: Tx) => {
       const before = await readMarks(tx, this.#of(entity));
+      const believed = believedMarks(before, look);
       // Where we set the flag back ourselves, it is right that no row is pending any more.
-      const marks =
-        settings.writeBack.enabled && clearPendingOf(settings.writeBack, entity)
-          ? { ...before, sweptRows: null }
-          : before;
-      const brake = sourceBrake(marks, end, sweptRows, settings.capture.overlapSeconds);
-      return { before, brake, marks: nextMarks(before, null, sweptRows, brake) };
+      const isCleared = settings.writeBack.enabled && clearPendingOf(settings.writeBack, entity);
+      const marks = isCleared ? { ...believed, sweptRows: null } : believed;
+      const brake = sourceBrake(marks, end, look.sweptRows, toleranceSeconds(marks, settings));
+      return { before, brake, marks: nextMarks(believed, null, look.sweptRows, brake) };
     };
     const differs = (before: SourceMarks, marks: SourceMarks) => JSON.stringify(marks) !== JSON.stringify(before);
-    if (lease !== null && sweptRows !== null)
+    if (lease !== null && look.sweptRows !== null)
       await this.#watchKeys(lease, entity, await reader.countWithoutKey(entity));
     const found = await store.read('look where the ERP ends', judge);
     const isNews = found.brake !== null || found.before.brake !== null || differs(found.before, found.marks);
@@ -118,19 +121,20 @@ export class PassBrakes {
     if (isNew) log.warn(message);
   }
 
-  /** @param seen where the rows of a page end that the outbox knows by now */
-  see(entity: Entity, seen: SeenEnd): void {
-    this.#seen[entity] = laterEnd(this.#seen[entity] ?? nothingSeen, seen);
+  /** @param rows of a page that the outbox knows by now */
+  see(entity: Entity, rows: readonly ReadRow[]): void {
+    const clock = this.#ends[entity]?.clock ?? null;
+    this.#seen[entity] = laterEnd(this.#seen[entity] ?? nothingSeen, endOf(rows, clock));
   }
 
   /** Raises the marks to what the pass has seen; keys that are no counter have no order in time. */
   async #raiseMarks(lease: Lease, entity: Entity): Promise<void> {
     const seen = this.#seen[entity];
-    const countsKeys = this.#countsKeys[entity];
-    if (seen === undefined || countsKeys === undefined) return;
+    const end = this.#ends[entity];
+    if (seen === undefined || end === undefined) return;
     await lease.write('note what was read of the ERP', async (tx) => {
       const before = await readMarks(tx, this.#of(entity));
-      const marks = nextMarks(before, countsKeys ? seen : { ...seen, key: null }, null, before.brake);
+      const marks = nextMarks(before, end.countsKeys ? seen : { ...seen, key: null }, null, before.brake);
       if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, this.#of(entity), marks);
     });
   }
@@ -273,10 +277,6 @@ export class PassBrakes {
     if (brake !== null) this.#standing[entity] = brake.reason;
     if (brake?.cause === 'restored' && highKey !== null) this.givenUpTo[entity] = highKey;
   }
-}
-
-function heldInWords(entity: Entity, held: number, reason: string): string {
-  return `${held} changes to ${entity}s are held: ${reason}`;
 }
 
 /** What waits for the end of a pass, after a message. Each column of the index is named, or all that is pending is read. */

@@ -47,3 +47,8 @@ export async function raiseBrake(
 export function sourceInWords({ settings: { source } }: Pick<JobContext, 'settings'>): string {
   return source ? `Source ${source}: ` : '';
 }
+
+/** Pure. */
+export function heldInWords(entity: Entity, held: number, reason: string): string {
+  return `${held} changes to ${entity}s are held: ${reason}`;
+}

@@ -103,6 +103,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     id ${id}, begun_at BIGINT NOT NULL, link_chain BIGINT NULL, link_seq BIGINT NULL, link_hash CHAR(64) NULL,
     pruned_seq BIGINT NOT NULL, pruned_hash CHAR(64) NOT NULL, head_seq BIGINT NOT NULL, head_hash CHAR(64) NOT NULL`,
 
+  // mapping_fingerprint: the hash of the name of the column that changed_at and high_changed_at are values of.
   capture_cursor: `
     name VARCHAR(64) NOT NULL PRIMARY KEY, changed_at VARCHAR(64) NULL, swept_at BIGINT NULL,
     mapping_fingerprint CHAR(64) NULL, high_changed_at VARCHAR(64) NULL, high_key VARCHAR(255) NULL,

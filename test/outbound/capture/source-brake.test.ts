@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { nextMarks, sourceBrake } from '../../../src/outbound/capture/brake.js';
+import { believedMarks, endOf, nextMarks, sourceBrake, toleranceSeconds } from '../../../src/outbound/capture/brake.js';
 import type { SourceMarks } from '../../../src/store/job-runs.js';
 
 const marks: SourceMarks = {
@@ -30,6 +30,30 @@ describe('what is wrong with a source', () => {
     expect(causeOf(marks, { ...end, changedAt: '2026-06-01 12:00:00' }, null, 600)).to.equal('restored');
     // The row that was changed last may be gone, or a clock be set.
     expect(causeOf(marks, { ...end, changedAt: '2026-06-02 11:55:00' }, null, 600)).to.equal(null);
+  });
+
+  it('is nothing of a time that its clock has not come to, or of another column', () => {
+    const rows = ['2026-06-02 12:00:00', '2099-01-01 00:00:00', 'infinity', null].map((changedAt, at) => ({
+      changedAt,
+      sourceKey: String(at),
+    }));
+    const clock = '2026-06-02 12:05:00';
+    expect(endOf(rows, clock)).to.deep.equal({ changedAt: '2026-06-02 12:00:00', key: '3' });
+    // A version counter has no clock.
+    expect(endOf([{ changedAt: '7', sourceKey: '1' }], null)).to.deep.equal({ changedAt: '7', key: '1' });
+    const look = { clock, isAnew: false, sweptRows: null };
+    expect(believedMarks(marks, look)).to.equal(marks);
+    for (const highChangedAt of ['2026-06-02 12:05:01', 'infinity', '1767600000'])
+      expect(believedMarks({ ...marks, highChangedAt }, look).highChangedAt).to.equal(null);
+    expect(believedMarks(marks, { ...look, isAnew: true })).to.deep.equal({ ...marks, highChangedAt: null });
+  });
+
+  it('allows for the hour that happens twice, where the time says no offset', () => {
+    const settings = { capture: { overlapSeconds: 600 }, erp: { timeZone: 'Europe/Berlin' } };
+    const toleranceAt = (highChangedAt: string) => toleranceSeconds({ ...marks, highChangedAt }, settings);
+    expect(toleranceAt('2026-10-25 02:59:59.5')).to.equal(4_200);
+    for (const time of ['2026-10-25 01:59:59', '2026-10-25 03:00:00', '2026-03-29 02:30:00', '2026-10-25T02:30:00Z'])
+      expect(toleranceAt(time), time).to.equal(600);
   });
 
   it('ends by itself when rows are back, but a restored ERP waits for a person', () => {
