@@ -196,6 +196,42 @@ onEveryStore('the store', (kit) => {
     );
   });
 
+  for (const broken of ['CREATE TABLE attempt', 'CREATE INDEX binding_read', 'INSERT INTO'])
+    it(`goes on with a first migration that was interrupted at ${broken}`, async () => {
+      const settings = await kit.emptyDatabase();
+      const dataSource = await storeDataSource(settings).initialize();
+      const runner = dataSource.createQueryRunner();
+      const { query } = runner;
+      dataSource.createQueryRunner = () => runner;
+      runner.query = async (sql: string, ...rest: never[]) => {
+        if (sql.startsWith(broken)) throw new Error('the process was killed');
+        return query.call(runner, sql, ...rest);
+      };
+      const error = await errorOf(() => dataSource.runMigrations({ transaction: 'each' }));
+      expect(error.message).to.equal('the process was killed');
+      await runner.release();
+      await dataSource.destroy();
+      for (let starts = 0; starts < 2; starts++) await (await openStore(settings)).store.close();
+    });
+
+  it('leaves the tables of another program alone, and says so', async () => {
+    for (const [name, columns, values] of [
+      ['invoice', 'invoice_no INTEGER', null],
+      ['store_info', 'name VARCHAR(64), value TEXT', "('a', 'b')"],
+    ] as const) {
+      const settings = await kit.emptyDatabase();
+      const dataSource = await storeDataSource(settings).initialize();
+      await dataSource.query(`CREATE TABLE ${name} (${columns})`);
+      if (values !== null) await dataSource.query(`INSERT INTO ${name} VALUES ${values}`);
+      const error = await errorOf(() => openStore(settings));
+      expect(error).to.be.instanceOf(StoreError);
+      expect(error.message).to.include(`has a table ${name} already`).and.include('a database of its own');
+      await dataSource.query(`DROP TABLE ${name}`);
+      await dataSource.destroy();
+      await (await openStore(settings)).store.close();
+    }
+  });
+
   it('goes down to nothing with its migrations and up again', async () => {
     const settings = await kit.emptyDatabase();
     await (await openStore(settings)).store.close();

@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../dialects/dialects.js';
+import { StoreError } from '../store-error.js';
 
 /**
  * The schema. One text for all databases; what differs is a parameter of `tables`, or translated (`schemaWords`).
@@ -10,14 +11,42 @@ export class Initial1700000000000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     const { id, longText, columns, end } = await dialectOfSource(runner.connection).schemaWords(runner);
-    for (const [name, definition] of Object.entries(tables(id, longText)))
+    for (const [name, definition] of Object.entries(tables(id, longText))) {
+      await removeLeft(runner, name, definition);
       await runner.query(`CREATE TABLE ${name} (${columns(definition)})${end}`);
+    }
     for (const index of indexes) await runner.query(`CREATE INDEX ${index}`);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     for (const name of Object.keys(tables('', '')).reverse()) await runner.query(`DROP TABLE IF EXISTS ${name}`);
   }
+}
+
+/**
+ * Removes what a run that was interrupted has left: where each statement commits by itself, the tables that were made stay. Nothing
+ * is in them, because no store opens before its migrations have ended.
+ * @throws StoreError where another program has a table of this name
+ */
+async function removeLeft(runner: QueryRunner, name: string, definition: string): Promise<void> {
+  if (!(await runner.hasTable(name))) return;
+  const found = (await runner.getTable(name))?.columns.map((column) => column.name) ?? [];
+  const own = columnNames(definition);
+  const isOurs = found.length === own.length && own.every((column) => found.includes(column));
+  if (!isOurs || (await runner.query(`SELECT 1 FROM ${name} LIMIT 1`)).length > 0)
+    throw new StoreError(
+      `The database of the store has a table ${name} already, which Waybill has not made. Give the store a database of its own.`,
+    );
+  await runner.query(`DROP TABLE ${name}`);
+}
+
+/** The columns of a definition; what begins in capitals is a key. */
+function columnNames(definition: string): string[] {
+  const outside = definition.replace(/\([^)]*\)/g, '');
+  return outside
+    .split(',')
+    .map((part) => part.trim().split(' ')[0] ?? '')
+    .filter((word) => /^[a-z]/.test(word));
 }
 
 /** Name → columns. */
