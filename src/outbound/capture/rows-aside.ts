@@ -117,8 +117,20 @@ export async function* waitingPages(
   const all = waiting.filter((key) => !isShortened(key));
   for (let start = 0; start < all.length; start += rowsAtOnce) {
     const keys = all.slice(start, start + rowsAtOnce);
-    yield { keys, page: await reader.sweep('order', null, keys.length, { keys }) };
+    yield { keys, page: await readAll(reader, keys) };
   }
+}
+
+/** All of them on one page: a query that multiplies rows has more rows than keys. */
+async function readAll(reader: ErpReader, keys: string[]): Promise<ErpPage<ReadOrder>> {
+  const read = (after: string[] | null) => reader.sweep('order', after, keys.length, { keys });
+  let page = await read(null);
+  while (page.more && page.last !== null) {
+    const next = await read(page.last.key);
+    const customers = new Map([...page.customers, ...next.customers].map((one) => [one.sourceKey, one]));
+    page = { ...next, rows: [...page.rows, ...next.rows], customers: [...customers.values()] };
+  }
+  return page;
 }
 
 /**

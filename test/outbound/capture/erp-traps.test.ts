@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { editSampleLine } from '../../support/change-sample-erp.js';
+import { editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
 import { onEveryLab } from '../../support/jobs/job-lab.js';
 
 /** Habits of real ERPs: Dolibarr, webERP, FrontAccounting, ERPNext and Odoo. */
@@ -59,5 +59,31 @@ onEveryLab('an ERP', (kit) => {
     const twice = order?.record.items.filter((item) => JSON.stringify(item) === JSON.stringify(first));
     expect(twice).to.have.length(2);
     expect((await lab.capture({ sweep: true })).captured).to.deep.equal({ customers: 0, orders: 0 });
+  });
+
+  it('that multiplies the rows of one waiting order keeps no other from its lines', async () => {
+    const query = `SELECT o.*, s.carrier FROM sales_orders o LEFT JOIN (SELECT 1 AS n, 'DHL' AS carrier UNION ALL SELECT 2, 'UPS'
+        UNION ALL SELECT 3, 'GLS') s ON o.remark='thrice'`;
+    const lab = await kit.start({ customers: 2, orders: 4, settings: { orders: { query } } });
+    await lab.capture();
+    const waiting = [await insertSampleOrder(lab.erp), await insertSampleOrder(lab.erp)];
+    const ids = waiting.map(({ id }) => id);
+    await lab.changeErp('UPDATE sales_orders SET total=total+1 WHERE id IN (?,?)', ids);
+    expect((await lab.capture()).waiting).to.equal(2);
+    // The rest of the lines comes, and their time lies behind the overlap by now.
+    await lab.changeErp(
+      "UPDATE sales_orders SET total=total-1, updated_at='2026-02-01 10:00:00.000000' WHERE id IN (?,?)",
+      ids,
+    );
+    await lab.changeErp("UPDATE sales_orders SET remark='thrice' WHERE id=?", [ids[0] as number]);
+    await lab.capture();
+    const messages = await kit.rows(
+      "SELECT source_key, state FROM outbox_message WHERE source_key IN (?,?) AND entity='order' ORDER BY id",
+      ids.map(String),
+    );
+    expect(messages).to.deep.equal([
+      { source_key: String(ids[0]), state: 'parked' },
+      { source_key: String(ids[1]), state: 'pending' },
+    ]);
   });
 });
