@@ -78,13 +78,20 @@ export interface CaptureCursor {
 }
 
 export async function readCursor(tx: Tx, name: CursorName): Promise<CaptureCursor> {
-  const [row] = await tx.rows<CaptureCursor>('SELECT changed_at, swept_at FROM capture_cursor WHERE name=?', [name]);
-  return { changedAt: row?.changedAt ?? null, sweptAt: row?.sweptAt || null };
+  return (await readNotedCursor(tx, name)).cursor;
 }
 
-/** The hash of the name of the column that the cursor is a value of; null before the first pass of a version that notes it. */
-export async function readCursorColumn(tx: Tx, name: CursorName): Promise<string | null> {
-  return (await tx.value<string>('SELECT mapping_fingerprint FROM capture_cursor WHERE name=?', [name])) ?? null;
+/** `column`: hash of the name of the column that the cursor is a value of; null before the first pass of a version that notes it. */
+export async function readNotedCursor(
+  tx: Tx,
+  name: CursorName,
+): Promise<{ cursor: CaptureCursor; column: string | null }> {
+  const [row] = await tx.rows<CaptureCursor & { mappingFingerprint: string | null }>(
+    'SELECT changed_at, swept_at, mapping_fingerprint FROM capture_cursor WHERE name=?',
+    [name],
+  );
+  const cursor = { changedAt: row?.changedAt ?? null, sweptAt: row?.sweptAt || null };
+  return { cursor, column: row?.mappingFingerprint ?? null };
 }
 
 /** What was read by one column says nothing of another: cursor and marks begin anew with it, and everything is read. */

@@ -8,8 +8,7 @@ import {
   changeCursorColumn,
   isSweepAsked,
   noteCursorColumn,
-  readCursor,
-  readCursorColumn,
+  readNotedCursor,
   writeCursor,
 } from '../../store/job-runs.js';
 import { Lease } from '../../store/lease.js';
@@ -138,10 +137,7 @@ export async function openCursor(
 ): Promise<CaptureCursor & { isAnew: boolean }> {
   const name = inSource(entity, settings.source);
   const column = sha256(settings[pluralOf(entity)].changedAt ?? '');
-  const { cursor, noted } = await store.read('read the cursor', async (tx) => ({
-    cursor: await readCursor(tx, name),
-    noted: await readCursorColumn(tx, name),
-  }));
+  const { cursor, column: noted } = await store.read('read the cursor', (tx) => readNotedCursor(tx, name));
   const isAnew = noted !== null && noted !== column;
   if (noted !== column)
     await lease?.write('note the column of the cursor', (tx) =>
