@@ -13,6 +13,7 @@ import { openStore, openStoreForReading } from '../../src/store/open-store.js';
 import { mayRunAgain, type Store, type Tx } from '../../src/store/store.js';
 import { StoreError } from '../../src/store/store-error.js';
 import { readStoreInfo, writeStoreInfo } from '../../src/store/store-info.js';
+import { LastWordsProxy } from '../support/last-words-proxy.js';
 import { projectRoot } from '../support/project-root.js';
 import { onEveryStore, onServers, settingsAround, useStore } from './stores.js';
 
@@ -637,6 +638,28 @@ describe('a store in PostgreSQL', () => {
     expect(rows).to.deep.equal([
       { timezone: 'UTC', statement_timeout: '10min', lock_timeout: '50s', idle_in_transaction_session_timeout: '5s' },
     ]);
+  });
+
+  it('outlives a server that ends sessions in the moment in which they begin', async () => {
+    const proxy = await new LastWordsProxy(kit.postgres.database).open();
+    const settings = { ...kit.settings, host: '127.0.0.1', port: proxy.port } as typeof kit.settings;
+    const { store } = await openStore(settings);
+    try {
+      proxy.endsSessions = true;
+      for (const open of [openStore, openStoreForReading])
+        expect(await errorOf(() => open(settings))).to.be.instanceOf(StoreError).and.include({ unreachable: true });
+      proxy.ended = 0;
+      // More than sessions that rest.
+      const looks = await Promise.allSettled(Array.from({ length: 5 }, () => factOf(store, 'incarnation')));
+      expect(proxy.ended).to.be.greaterThan(0);
+      for (const look of looks)
+        if (look.status === 'rejected') expect(look.reason).to.be.instanceOf(StoreError).and.include({ unreachable: true });
+      proxy.endsSessions = false;
+      expect(await factOf(store, 'incarnation')).to.be.a('string');
+    } finally {
+      await store.close();
+      await proxy.close();
+    }
   });
 
   it('numbers parameters, but no question mark in a text', async () => {

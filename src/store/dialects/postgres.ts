@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import types from 'pg-types';
 import type { DataSource, DataSourceOptions } from 'typeorm';
@@ -77,6 +78,8 @@ export const postgres: StoreDialect = {
         idleTimeoutMillis: 5_000,
         keepAlive: true,
         keepAliveInitialDelayMillis: 10_000,
+        // For a moment neither the pool nor TypeORM listens: a server that ends a session as it begins would end the process.
+        onConnect: (session: EventEmitter) => void session.on('error', () => undefined),
         options: limits.map((limit) => `-c ${limit}`).join(' '),
         types: {
           getTypeParser: (oid: number, format?: 'text') => parsers.get(oid) ?? types.getTypeParser(oid, format),
