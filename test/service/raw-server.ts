@@ -1,4 +1,5 @@
 import net, { type AddressInfo, type Socket } from 'node:net';
+import tls from 'node:tls';
 
 /** A server that speaks bytes, not HTTP: for everything that a well-made server would never say. */
 export interface RawServer {
@@ -9,11 +10,17 @@ export interface RawServer {
   close(): Promise<void>;
 }
 
-/** @param respond called when a request is there, with how many this connection has brought */
-export async function startRawServer(respond: (socket: Socket, count: number) => void): Promise<RawServer> {
+/**
+ * @param respond called when a request is there, with how many this connection has brought
+ * @param secure its key and certificate; absent: it speaks without TLS
+ */
+export async function startRawServer(
+  respond: (socket: Socket, count: number) => void,
+  secure?: { key: string; cert: string },
+): Promise<RawServer> {
   const sockets = new Set<Socket>();
   const received: string[] = [];
-  const server = net.createServer((socket) => {
+  const serve = (socket: Socket) => {
     const at = received.push('') - 1;
     let count = 0;
     sockets.add(socket);
@@ -26,12 +33,13 @@ export async function startRawServer(respond: (socket: Socket, count: number) =>
       const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
       if (body !== undefined && Buffer.byteLength(body) >= length) respond(socket, ++count);
     });
-  });
+  };
+  const server = secure ? tls.createServer(secure, serve) : net.createServer(serve);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
     port,
-    url: `http://127.0.0.1:${port}`,
+    url: `http${secure ? 's' : ''}://127.0.0.1:${port}`,
     received,
     close: () =>
       new Promise((resolve) => {

@@ -10,6 +10,8 @@ import { Authority, type Certificate } from '../support/certificates.js';
 import { ConnectProxy } from '../support/connect-proxy.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { waitFor } from '../support/wait-for.js';
+import { interim, whole } from './contract/malformed-bytes.js';
+import { startRawServer } from './raw-server.js';
 import { Clients, sending } from './wire-client.js';
 
 describe('secure connections', () => {
@@ -265,4 +267,19 @@ describe('secure connections', () => {
       expect(sandbox.counts().requests).to.equal(0);
     });
   });
+
+  for (const way of ['TLS', 'a tunnel', 'TLS in a tunnel'])
+    it(`pass over interim answers that nobody asked for, over ${way}`, async () => {
+      const service = await startRawServer(
+        (socket) => socket.write(interim + whole),
+        way === 'a tunnel' ? undefined : server,
+      );
+      closers.push(() => service.close());
+      const proxy = await new ConnectProxy().open();
+      closers.push(() => proxy.close());
+      const settings = { tls: trusting(), ...(way === 'TLS' ? {} : { proxy: { url: proxy.url } }) };
+      const client = clients.at(service.url, settings);
+      for (let nth = 0; nth < 3; nth++) expect((await client.send(sending())).verdict.kind).to.equal('delivered');
+      expect(service.received, 'connections').to.have.length(1);
+    });
 });

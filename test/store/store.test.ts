@@ -647,13 +647,16 @@ describe('a store in PostgreSQL', () => {
     try {
       proxy.endsSessions = true;
       for (const open of [openStore, openStoreForReading])
-        expect(await errorOf(() => open(settings))).to.be.instanceOf(StoreError).and.include({ unreachable: true });
+        expect(await errorOf(() => open(settings)))
+          .to.be.instanceOf(StoreError)
+          .and.include({ unreachable: true });
       proxy.ended = 0;
       // More than sessions that rest.
       const looks = await Promise.allSettled(Array.from({ length: 5 }, () => factOf(store, 'incarnation')));
       expect(proxy.ended).to.be.greaterThan(0);
       for (const look of looks)
-        if (look.status === 'rejected') expect(look.reason).to.be.instanceOf(StoreError).and.include({ unreachable: true });
+        if (look.status === 'rejected')
+          expect(look.reason).to.be.instanceOf(StoreError).and.include({ unreachable: true });
       proxy.endsSessions = false;
       expect(await factOf(store, 'incarnation')).to.be.a('string');
     } finally {

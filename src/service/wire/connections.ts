@@ -5,6 +5,7 @@ import type { ServiceSettings } from '../../config/sections/service.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import { secretText } from '../credential/credential.js';
 import { WatchedFiles, type WatchedFilesOptions } from '../credential/watched-files.js';
+import { passingInterimAnswers } from './interim-answers.js';
 import { proxyTunnel } from './proxy-tunnel.js';
 import { type Place, Pool } from './undici-adapter.js';
 
@@ -97,13 +98,14 @@ export class Connections {
     // The deadline of the request covers all of its answer.
     const common = { headersTimeout: 0, bodyTimeout: 0 };
     const { proxy } = service;
-    if (!proxy) return { ...common, connect: connector };
+    if (!proxy) return { ...common, connect: passingInterimAnswers(connector) };
     const authorisation = Buffer.from(`${proxy.user}:${proxyPassword}`).toString('base64');
     const headers: Record<string, string> =
       proxy.user === undefined ? {} : { 'Proxy-Authorization': `Basic ${authorisation}` };
     // The client certificate is for the service, not for the proxy.
     const tls = { ca: material.ca, minVersion, rejectUnauthorized: true };
-    return { ...common, connect: proxyTunnel({ url: proxy.url, headers, tls, timeoutMs: timeout }, connector) };
+    const tunnel = proxyTunnel({ url: proxy.url, headers, tls, timeoutMs: timeout }, connector);
+    return { ...common, connect: passingInterimAnswers(tunnel) };
   }
 }
 

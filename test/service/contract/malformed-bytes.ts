@@ -8,6 +8,18 @@ export const head = (status: string, ...headers: string[]) => [`HTTP/1.1 ${statu
 export const whole = head('201 Created', `Content-Length: ${json.length}`) + json;
 export const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
 
+/** What a service may say before it answers (RFC 9110, 15.2). */
+export const interim = head('100 Continue');
+const early = head('103 Early Hints', 'Link: </style.css>; rel=preload');
+
+function drip(socket: Socket, text: string): void {
+  const pieces = text.match(/[\s\S]{1,7}/g) ?? [];
+  const timer = setInterval(
+    () => (pieces.length > 0 ? socket.write(pieces.shift() as string) : clearInterval(timer)),
+    1,
+  );
+}
+
 const zipped = gzipSync(json);
 export const gzipHead = (length: number) => head('201 Created', 'Content-Encoding: gzip', `Content-Length: ${length}`);
 /** Answers that only a socket can give, and what they prove. */
@@ -21,6 +33,26 @@ export const malformedBytes: readonly [title: string, (socket: Socket) => void, 
   ['a body that ends with the connection', (s) => s.end(head('201 Created', 'Connection: close') + json), 'delivered'],
   ['a compressed body', (s) => s.write(Buffer.concat([Buffer.from(gzipHead(zipped.length)), zipped])), 'delivered'],
   ['an interim answer before', (s) => s.write(`HTTP/1.1 102 Processing\r\n\r\n${whole}`), 'delivered'],
+  ['100 Continue that nobody asked for', (s) => s.write(interim + whole), 'delivered'],
+  [
+    '100 Continue, and the answer apart',
+    (s) => s.write(interim, () => setTimeout(() => s.write(whole), 20)),
+    'delivered',
+  ],
+  ['several interim answers, in many pieces', (s) => drip(s, `${interim}${early}${interim}${whole}`), 'delivered'],
+  [
+    '100 Continue, and a body that begins like it',
+    (s) => s.write(`${interim}${head('201 Created', 'Content-Length: 25')}${interim}`),
+    'invalid',
+  ],
+  ['100 Continue, and nothing', (s) => s.end(interim), 'in_doubt'],
+  ['half of 100 Continue', (s) => s.end(interim.slice(0, 10)), 'in_doubt'],
+  [
+    '100 Continue with headers without an end',
+    (s) => s.write(`${interim.slice(0, -2)}X-A: ${'a'.repeat(100_000)}`),
+    'in_doubt',
+  ],
+  ['another protocol', (s) => s.write(`HTTP/1.1 101 Switching Protocols\r\n\r\n${whole}`), 'in_doubt'],
   ['half of the promised length', (s) => s.end(whole.slice(0, -30)), 'in_doubt'],
   [
     'a chunk that breaks off',
