@@ -1,12 +1,15 @@
 import { appendAudit } from '../audit/audit-log.js';
 import type { JobContext } from '../ops/job-context.js';
-import { answerCountsMs } from '../outbound/deliver/send-gate.js';
+import { oldAnswerMs } from '../outbound/deliver/send-gate.js';
 import { type Lane, pauseLane, resumeLane } from '../store/lane-pauses.js';
 
 /** The jobs that an operator can pause, each by itself. */
 export const pausableJobs = ['capture', 'deliver', 'pull'] as const satisfies readonly Lane[];
 
-/** Pauses these jobs until an operator resumes them. When it returns, only what has passed the gate may still leave. */
+/**
+ * Pauses these jobs until an operator resumes them. When it returns, only what has passed the gate may still leave, unless the
+ * store takes longer than `oldAnswerMs` to answer: see `SendGate`.
+ */
 export async function pauseJobs(
   { store, actor, nowMs, clock }: JobContext,
   jobs: readonly Lane[],
@@ -18,8 +21,8 @@ export async function pauseJobs(
       await pauseLane(tx, { lane, cause: 'operator', until_at: null, reason, actor, since_at: at });
     await appendAudit(tx, { event: 'pause', outcome: 'operator', actor, detail: { lanes: [...jobs], reason } }, at);
   });
-  // What the gate of another process knows already still counts there. A timer may end a millisecond early.
-  await clock.sleep(answerCountsMs + 5);
+  // What the gate of another process knows already still counts there for so long. A timer may end a millisecond early.
+  await clock.sleep(oldAnswerMs + 5);
 }
 
 /** Ends all pauses of these lanes, whatever their cause. @returns how many there were */

@@ -30,8 +30,16 @@ async function readGateRows(tx: Tx): Promise<{ pauses: LanePause[]; facts: strin
   return { pauses: pauses.sort((a, b) => a.since_at - b.since_at), facts: facts.sort().join('\n') };
 }
 
-/** For so long the store's answer counts for requests that ask. `pauseJobs` returns only after it: then none passes any more. */
+/** What the store said, and when it was asked. */
+interface Answer {
+  state: GateState;
+  askedAtMs: number;
+}
+
+/** For so long the store's answer counts for requests that ask. */
 export const answerCountsMs = 20;
+/** An answer that took longer to come is old, and a request asks once more. `pauseJobs` returns only after it: then none passes any more. */
+export const oldAnswerMs = 250;
 
 /**
  * Asked before every single request, so that an operator's `pause` in another process acts before it says that it is done.
@@ -41,9 +49,9 @@ export const answerCountsMs = 20;
 export class SendGate {
   readonly #quiet: QuietClock;
   #reading: Promise<unknown> = Promise.resolve();
-  #next: Promise<GateState> | null = null;
-  /** What was read last, and when it was asked for. */
-  #known: { state: GateState; askedAtMs: number; lanes: number } | null = null;
+  #next: Promise<Answer> | null = null;
+  /** What was read last. */
+  #known: (Answer & { lanes: number }) | null = null;
   /** So often what is known was to be forgotten. */
   #forgotten = 0;
   #turnEnds: Promise<void> | null = null;
@@ -92,11 +100,15 @@ export class SendGate {
 
   /** What the store says now, or said a moment ago (`answerCountsMs`). */
   async lately(): Promise<GateState> {
-    return this.#recent ?? this.state();
+    return this.#recent?.state ?? this.state();
   }
 
   /** What the store says now. */
-  state(): Promise<GateState> {
+  async state(): Promise<GateState> {
+    return (await this.#ask()).state;
+  }
+
+  #ask(): Promise<Answer> {
     this.#next ??= this.#reading.then(() => {
       this.#next = null;
       const read = this.#read();
@@ -124,10 +136,7 @@ export class SendGate {
     await this.#turnEnds;
     let state: GateState;
     try {
-      do {
-        if (this.#holds.size > 0) await Promise.all(this.#holds);
-        state = this.#recent ?? (await this.state());
-      } while (this.#holds.size > 0);
+      state = await this.#stateThatCounts();
     } catch (error) {
       // It is unknown whether a person pressed pause: then nothing goes.
       return `the store can not be asked whether requests may go: ${(error as Error).message}`;
@@ -146,6 +155,21 @@ export class SendGate {
     return null;
   }
 
+  /**
+   * What the store says to a request that asks now. A process that stood still before it took note of the answer has an old one, and
+   * may have been paused since. The second answer counts however old: a store that is slow must not keep everything waiting.
+   */
+  async #stateThatCounts(): Promise<GateState> {
+    for (let isSecond = false; ; isSecond = true) {
+      let answer: Answer;
+      do {
+        if (this.#holds.size > 0) await Promise.all(this.#holds);
+        answer = this.#recent ?? (await this.#ask());
+      } while (this.#holds.size > 0);
+      if (isSecond || this.context.clock.monotonicMs() - answer.askedAtMs < oldAnswerMs) return answer.state;
+    }
+  }
+
   isQuiet(lane: Lane): boolean {
     return this.#quiet.isQuiet(lane, this.context.nowMs());
   }
@@ -160,32 +184,34 @@ export class SendGate {
     return null;
   }
 
-  get #recent(): GateState | null {
+  get #recent(): Answer | null {
     const { context, lease } = this;
     if (this.#known === null || this.#known.lanes !== lease.lane.changes) return null;
-    return context.clock.monotonicMs() - this.#known.askedAtMs < answerCountsMs ? this.#known.state : null;
+    return context.clock.monotonicMs() - this.#known.askedAtMs < answerCountsMs ? this.#known : null;
   }
 
-  async #read(): Promise<GateState> {
+  async #read(): Promise<Answer> {
     const forgotten = this.#forgotten;
     const lanes = this.lease.lane.changes;
-    const askedAtMs = this.context.clock.monotonicMs();
-    const state = await this.#readStore();
-    if (forgotten === this.#forgotten) this.#known = { state, askedAtMs, lanes };
-    return state;
+    const { store, clock } = this.context;
+    const answer = await store.read('read the pauses', async (tx) => {
+      // Not before: waiting for a session makes no answer older.
+      const askedAtMs = clock.monotonicMs();
+      return { askedAtMs, state: await this.#readState(tx) };
+    });
+    if (forgotten === this.#forgotten) this.#known = { ...answer, lanes };
+    return answer;
   }
 
-  async #readStore(): Promise<GateState> {
-    const { store, settings } = this.context;
-    return store.read('read the pauses', async (tx) => {
-      const { pauses, facts } = await readGateRows(tx);
-      if (facts === this.#liveBy) return { pauses, notLive: null };
-      // A trial needs no go-live. But a store that lost what it knew may send nothing at all.
-      const { liveErp } = this;
-      const notLive = liveErp === null ? await recoveryProblem(tx) : await goLiveProblem(tx, settings, liveErp);
-      this.#liveBy = notLive === null ? facts : null;
-      return { pauses, notLive };
-    });
+  async #readState(tx: Tx): Promise<GateState> {
+    const { pauses, facts } = await readGateRows(tx);
+    if (facts === this.#liveBy) return { pauses, notLive: null };
+    // A trial needs no go-live. But a store that lost what it knew may send nothing at all.
+    const { liveErp } = this;
+    const notLive =
+      liveErp === null ? await recoveryProblem(tx) : await goLiveProblem(tx, this.context.settings, liveErp);
+    this.#liveBy = notLive === null ? facts : null;
+    return { pauses, notLive };
   }
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { pauseJobs } from '../../../src/operator/pause-jobs.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
-import { answerCountsMs, SendGate } from '../../../src/outbound/deliver/send-gate.js';
+import { answerCountsMs, oldAnswerMs, SendGate } from '../../../src/outbound/deliver/send-gate.js';
 import { type PauseCause, pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import type { Store } from '../../../src/store/store.js';
 import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
@@ -41,7 +41,7 @@ onBothLabs('waiting for the service as a whole', (kit) => {
     const sleep = (ms: number) => lab.context.clock.sleep(ms).then(() => void waits.push(ms));
     const clock = { ...lab.context.clock, sleep };
     await pauseJobs({ ...lab.context, store: operator, clock }, ['deliver'], 'stock-taking');
-    expect(waits[0], 'as long as a gate trusts what it knows').to.be.greaterThan(answerCountsMs);
+    expect(waits[0], 'as long as a gate trusts what it was told').to.be.greaterThan(oldAnswerMs);
     const pausedAt = Date.now();
     await waitFor('everything to be given back', async () => !(await statesOf(kit)).sending);
     const late = lab.sandbox.ledger().requests.filter((request) => request.received_at_ms > pausedAt);
@@ -96,6 +96,42 @@ onBothLabs('waiting for the service as a whole', (kit) => {
       await resume('deliver');
       lease.lane.changes++;
       expect(await isHeld(), 'after a pause of this process').to.equal(false);
+    });
+  });
+
+  describe('when an answer of the store is old', () => {
+    /** Asks the gate with so many requests at once. @param meanwhile what happens between an answer and its being noticed */
+    const ask = async (requests: number, meanwhile: (read: number) => Promise<number>) => {
+      const { context } = await kit.start();
+      let nowMs = 100;
+      let reads = 0;
+      const clock = { ...context.clock, monotonicMs: () => nowMs };
+      const store = Object.create(context.store) as Store;
+      store.read = async (action, work) => {
+        const answer = await context.store.read(action, work);
+        nowMs += await meanwhile(++reads);
+        return answer;
+      };
+      return withServiceLease(context, async (lease) => {
+        Object.defineProperty(lease, 'mayStartRequest', { value: () => true });
+        const gate = new SendGate({ ...context, store, clock }, lease, null);
+        const answers = await Promise.all(Array.from({ length: requests }, () => gate.check('deliver')));
+        return { held: answers.filter((answer) => answer !== null).length, reads };
+      });
+    };
+
+    it('heeds a pause that came while the process stood still, with all requests that shared the answer', async () => {
+      const standsStill = async (read: number) => {
+        if (read > 1) return 0;
+        await pauseBy(kit.store, 'deliver');
+        return oldAnswerMs;
+      };
+      expect(await ask(5, standsStill)).to.deep.equal({ held: 5, reads: 2 });
+    });
+
+    it('asks once more, and no third time, where the store is that slow', async () => {
+      expect(await ask(5, async () => oldAnswerMs)).to.deep.equal({ held: 0, reads: 2 });
+      expect(await ask(5, async () => oldAnswerMs - 1)).to.deep.equal({ held: 0, reads: 1 });
     });
   });
 
