@@ -25,6 +25,8 @@ export class SendMarks {
   /** Null: the file is not there, so that it proves nothing. */
   #descriptor: number | null = null;
   #isOpened = false;
+  /** It could be neither written nor removed. */
+  #isStuck = false;
   /** Most marks are written one by one. */
   readonly #one = new Float64Array(2);
 
@@ -60,6 +62,11 @@ export class SendMarks {
     return messageId === null ? this.#write(places, [1]) : this.#write(placeOf(messageId), [heldMark(messageId) + 1]);
   }
 
+  /** Whether anything may leave, before it is claimed in vain: nothing may while the file is wrong and can not be removed either. */
+  mayLeave(): boolean {
+    return !this.#isStuck || this.leave(null);
+  }
+
   /** Nothing is under way any more: there is nothing left to prove. */
   close(): void {
     this.#remove();
@@ -91,7 +98,10 @@ export class SendMarks {
         bytes[nth * 2 + 1] = atMs;
       }
       const at = headBytes + place * placeBytes;
-      if (writeSync(this.#descriptor, bytes, 0, bytes.byteLength, at) === bytes.byteLength) return true;
+      if (writeSync(this.#descriptor, bytes, 0, bytes.byteLength, at) === bytes.byteLength) {
+        this.#isStuck = false;
+        return true;
+      }
       throw new Error('there is no room for it');
     } catch (error) {
       return this.#giveUp(error as Error);
@@ -99,16 +109,21 @@ export class SendMarks {
   }
 
   /** @returns whether the file proves nothing from now on */
-  #giveUp(error: Error): boolean {
-    const isGone = this.#remove();
-    this.context.log.warn(
-      'What leaves can not be noted beside the store: a kill will leave more in doubt than it must',
-      {
-        file: this.#file,
-        error: error.message,
-      },
-    );
-    return isGone;
+  #giveUp({ message }: Error): boolean {
+    const wasStuck = this.#isStuck;
+    this.#isStuck = !this.#remove();
+    const about = { file: this.#file, error: message };
+    if (!this.#isStuck)
+      this.context.log.warn(
+        'What leaves can not be noted beside the store: a kill will leave more in doubt than it must',
+        about,
+      );
+    else if (!wasStuck)
+      this.context.log.error(
+        'Nothing is sent: what leaves can be neither noted beside the store, nor can the file be removed. Look after its disk, or restart Waybill',
+        about,
+      );
+    return !this.#isStuck;
   }
 
   #remove(): boolean {
@@ -118,8 +133,13 @@ export class SendMarks {
     } catch {
       return false;
     }
-    closeSync(this.#descriptor);
+    const descriptor = this.#descriptor;
     this.#descriptor = null;
+    try {
+      closeSync(descriptor);
+    } catch {
+      // A disk that fails may say so once more. The file is gone.
+    }
     return true;
   }
 }

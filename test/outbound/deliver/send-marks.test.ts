@@ -1,5 +1,17 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmdirSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { createLogger } from '../../../src/ops/logger.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
@@ -16,6 +28,21 @@ const [bootId, namespace] = (thisProcess() as string).split(' ');
 /** No process has this number. */
 const ended = `${bootId} ${namespace} ${2 ** 22 + 1} 1`;
 const log = createLogger({ level: 'error', stream: 'stderr', secrets: [] });
+
+/** From now on this file, which this process has open, can be neither written nor removed. @returns what makes it removable again */
+function breakFile(file: string): () => void {
+  const isOpenAs = (descriptor: string) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`) === file;
+    } catch {
+      return false;
+    }
+  };
+  closeSync(Number(readdirSync('/proc/self/fd').find(isOpenAs)));
+  unlinkSync(file);
+  mkdirSync(file);
+  return () => rmdirSync(file);
+}
 
 describe('what a process notes of what it sends', () => {
   const folder = useTempDir();
@@ -79,6 +106,26 @@ describe('what a process notes of what it sends', () => {
     marks.hold([1]);
     expect(marks.leave(1)).to.equal(true);
     expect(unsent([1], { epoch: 1, process: `${bootId} ${namespace} 5 1` })).to.deep.equal([]);
+  });
+
+  it('hold everything back while they can be neither written nor removed, and say so once', () => {
+    const said: string[] = [];
+    const say = (message: string) => void said.push(message);
+    const marks = new SendMarks(
+      witness(),
+      holder.epoch,
+      { log: { warn: say, error: say } as unknown as typeof log, clock: systemClock },
+      ended,
+    );
+    marks.hold([1, 2]);
+    const mend = breakFile(`${witness()}.sending-${2 ** 22 + 1}`);
+    expect(marks.mayLeave()).to.equal(true);
+    expect([marks.leave(1), marks.leave(null), marks.mayLeave(), marks.mayLeave()]).to.deep.equal(Array(4).fill(false));
+    expect(said).to.have.length(1);
+    expect(said[0]).to.contain('Nothing is sent').and.to.contain('restart Waybill');
+    mend();
+    expect([marks.mayLeave(), marks.leave(1)]).to.deep.equal([true, true]);
+    expect(unsent([1, 2])).to.deep.equal([]);
   });
 
   it('are removed when they are from before the machine started', () => {
@@ -158,5 +205,29 @@ onEveryLab('what a killed process had claimed', (kit) => {
     ]);
     expect(lab.sandbox.counts()).to.include({ orders: lab.made.orders.eligible, duplicateReferences: 0 });
     expect(readdirSync(dirname(witnessFile))).to.deep.equal([]);
+  });
+
+  it('is claimed no more while nothing may leave, and goes out when it may again', async () => {
+    const lab = await kit.start({ customers: 2, orders: 4 });
+    await lab.capture();
+    const lease = (await ServiceLease.acquire(lab.context)) as ServiceLease;
+    let mayLeave = false;
+    let looks = 0;
+    const marks = { hold: () => undefined, leave: () => mayLeave, close: () => undefined };
+    Object.assign(lease, { marks: { ...marks, mayLeave: () => looks++ === 0 || mayLeave } });
+    const given = { scope: { only: null }, retryHorizonMs: 20_000, trial: false, erp: lab.reader };
+    const delivery = deliver(lab.context, lab.client, lease, { ...given, untilDrained: true });
+    await waitFor('a look after the first claim', () => looks > 1);
+    // Time enough to claim them ten times more.
+    await sleep(1_000);
+    const attempts = await kit.rows('SELECT message_id, COUNT(*) AS n FROM attempt GROUP BY message_id');
+    expect(attempts.map(({ n }) => n)).to.deep.equal(attempts.map(() => 1));
+    expect(lab.sandbox.counts().requests).to.equal(0);
+    mayLeave = true;
+    expect((await delivery).stopped).to.equal(null);
+    await lease.release();
+    expect(await kit.rows('SELECT state, COUNT(*) AS n FROM outbox_message GROUP BY state')).to.deep.equal([
+      { state: 'delivered', n: 6 },
+    ]);
   });
 });
