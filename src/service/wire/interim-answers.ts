@@ -5,6 +5,7 @@ import type { buildConnector } from 'undici';
 const status = 'HTTP/1\\.\\d 1(?!01)\\d\\d';
 const beginning = new RegExp(`^${status}`);
 const whole = new RegExp(`^${status}[^\\r\\n]*\\r?\\n(?:[^\\r\\n]+\\r?\\n)*\\r?\\n`);
+const protocol = 'HTTP/1.';
 const statusBytes = 'HTTP/1.1 100'.length;
 const digitOne = '1'.charCodeAt(0);
 /** A longer one is handed on as it is, and undici refuses it. */
@@ -40,7 +41,9 @@ function passInterimAnswers(socket: Socket): void {
       if (!isBeginning) return chunk;
       kept += chunk.toString('latin1');
       for (let found = whole.exec(kept); found; found = whole.exec(kept)) kept = kept.slice(found[0].length);
-      if (kept.length < statusBytes || (beginning.test(kept) && kept.length <= maxHeadBytes)) continue;
+      const mayBegin =
+        kept.length < statusBytes ? protocol.startsWith(kept.slice(0, protocol.length)) : beginning.test(kept);
+      if (mayBegin && kept.length <= maxHeadBytes) continue;
       const rest = Buffer.from(kept, 'latin1');
       isBeginning = false;
       kept = '';
