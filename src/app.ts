@@ -15,7 +15,7 @@ import { noteEndpoint } from './outbound/deliver/profile-notices.js';
 import { WitnessKeeper } from './outbound/recovery/store-witness.js';
 import type { ServiceClient } from './service/service-client.js';
 import { systemClock } from './store/clock.js';
-import { openStore, openStoreForReading, openStoreIfAny } from './store/open-store.js';
+import { openExistingStore, openStore, openStoreForReading, openStoreIfAny } from './store/open-store.js';
 import type { Store } from './store/store.js';
 
 interface AppOptions {
@@ -32,6 +32,8 @@ interface AppOptions {
    * empty one in memory stands in for it.
    */
   readOnly?: boolean | 'if-any';
+  /** Makes no store: without one it fails as `readOnly` does. */
+  needsStore?: boolean;
 }
 
 /** The parts of Waybill, built once for a command and closed in the opposite order. */
@@ -64,8 +66,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   options.hide?.(secrets.all);
   const level = options.log === 'stderr' && settings.log.level === 'info' ? 'warn' : settings.log.level;
   const log = createLogger({ level, stream: options.log, secrets: secrets.all });
-  const open = options.readOnly === 'if-any' ? openStoreIfAny : options.readOnly ? openStoreForReading : openStore;
-  const { store, warnings, isAbsent = false } = await open(settings.store);
+  const { store, warnings, isAbsent = false } = await openerOf(options)(settings.store);
   for (const warning of [...loaded.warnings, ...warnings]) log.warn(warning);
   let witness: WitnessKeeper | null = null;
   try {
@@ -120,6 +121,11 @@ export async function openApp(options: AppOptions): Promise<App> {
       await store.close();
     },
   };
+}
+
+function openerOf({ readOnly, needsStore }: AppOptions) {
+  if (readOnly) return readOnly === 'if-any' ? openStoreIfAny : openStoreForReading;
+  return needsStore ? openExistingStore : openStore;
 }
 
 /** @param notices holds what the client is still writing down, so that the store stays open for it */

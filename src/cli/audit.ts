@@ -47,7 +47,7 @@ export function auditCommand(): Command {
       .addOption(new Option('--csv', 'print comma-separated values, for a spreadsheet').conflicts('json'))
       // As for `outbox`: the options behind a subcommand are its own.
       .enablePositionalOptions()
-      .action(inApp(showAudit))
+      .action(inApp(showAudit, { needsStore: true }))
       .addCommand(verifyCommand())
       .addCommand(headCommand())
       .addCommand(exportCommand())

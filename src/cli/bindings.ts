@@ -27,13 +27,16 @@ function exportCommand(): Command {
   )
     .argument('<file>', 'a file that does not exist yet; it will hold personal data (mode 0600). `-` is stdout')
     .action(
-      inApp(async ({ store, settings, output }, _options: unknown, file: string) => {
-        const bindings = await writeGivenFile(file, settings, (name) => exportBindings(store, settings, name));
-        // Then stdout is the export.
-        if (file === '-') return;
-        output.json({ file, bindings });
-        output.line(`${bindings} bindings are in ${file}.`);
-      }),
+      inApp(
+        async ({ store, settings, output }, _options: unknown, file: string) => {
+          const bindings = await writeGivenFile(file, settings, (name) => exportBindings(store, settings, name));
+          // Then stdout is the export.
+          if (file === '-') return;
+          output.json({ file, bindings });
+          output.line(`${bindings} bindings are in ${file}.`);
+        },
+        { needsStore: true },
+      ),
     );
 }
 

@@ -39,14 +39,20 @@ export interface CommandApp extends App {
 /**
  * An action for commander that opens the app, works, and closes the app whatever happens.
  * @param work is given the app, the options, and the arguments of the command; returns the exit code, unless all is done
+ * @param needsStore the command means the store that the daemon works on, and makes none of its own
  * @param check refuses options before anything is opened. @throws UsageError
  */
 export function inApp<Options, Given extends unknown[]>(
   work: (app: CommandApp, options: Options, ...given: Given) => Promise<number> | Promise<void>,
   {
     readOnly = false,
+    needsStore = false,
     check,
-  }: { readOnly?: boolean | 'if-any'; check?: (options: Options, command: Command) => void } = {},
+  }: {
+    readOnly?: boolean | 'if-any';
+    needsStore?: boolean | ((options: Options) => boolean);
+    check?: (options: Options, command: Command) => void;
+  } = {},
 ): (...args: unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.at(-1) as Command;
@@ -55,7 +61,10 @@ export function inApp<Options, Given extends unknown[]>(
     const role = commandPath(command)
       .map((one) => one.name())
       .join(' ');
-    const app = await openApp({ configDir: options.config, role, log: 'stderr', readOnly, hide: hideFromErrors });
+    const app = await openApp({
+      ...{ configDir: options.config, role, log: 'stderr', readOnly, hide: hideFromErrors },
+      needsStore: typeof needsStore === 'function' ? needsStore(options) : needsStore,
+    });
     try {
       // What an operator says is kept in the audit and with the records.
       const { reason } = options as { reason?: unknown };
@@ -132,6 +141,11 @@ export const exitCode = {
 /** The command was called in a way that can't work; the message says which way does. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
+}
+
+/** @throws UsageError */
+export function checkReason({ reason }: { reason: string }): void {
+  if (reason.trim() === '') throw new UsageError('--reason is empty: say why, because the audit keeps it.');
 }
 
 /** Asks on the terminal. Without a terminal only --yes confirms, so that no script confirms by accident. */

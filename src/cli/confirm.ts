@@ -55,6 +55,7 @@ export function confirmCommand(): Command {
     .option('--reason <text>', 'why, for the audit; without it the command shows the list alone')
     .action(
       inApp(confirmHeldOf, {
+        needsStore: true,
         check: ({ dryRun, reason, yes, adopt, discard }: ConfirmOptions) => {
           if (!dryRun && !reason && (yes || adopt || discard))
             throw new UsageError('Say why: --reason "…". Or look first: --dry-run.');

@@ -36,7 +36,7 @@ export function erpCommand(): Command {
         'write-again',
         'Write everything back once more, for example after a restore of the ERP or its side tables.',
         'waybill erp write-again',
-      ).action(inApp(writeEverythingAgain)),
+      ).action(inApp(writeEverythingAgain, { needsStore: true })),
     );
 }
 

@@ -21,7 +21,7 @@ export function explainCommand(): Command {
       new Option('--by <what>', 'what KEY is, where it could be both').choices(['any', 'key', 'number']).default('any'),
     )
     .addOption(sourceOption())
-    .action(inApp(explain));
+    .action(inApp(explain, { needsStore: true }));
 }
 
 async function explain(app: CommandApp, { by }: { by: FindBy }, entity: Entity, key: string): Promise<number> {

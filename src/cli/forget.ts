@@ -13,7 +13,7 @@ export function forgetCommand(): Command {
     .argument('<key>', 'its key in the ERP')
     .requiredOption('--reason <text>', 'why, for the audit; do not write a name into it')
     .option('--yes', 'do not ask')
-    .action(inApp(forget));
+    .action(inApp(forget, { needsStore: true }));
 }
 
 async function forget(

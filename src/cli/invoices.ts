@@ -26,8 +26,10 @@ export function invoicesCommand(): Command {
       ),
     )
     .action(
-      inApp((app, { left, malformed, limit }: { left?: boolean; malformed?: boolean; limit: number }) =>
-        left ? showLeft(app, limit) : malformed ? showMalformed(app, limit) : showListed(app, limit),
+      inApp(
+        (app, { left, malformed, limit }: { left?: boolean; malformed?: boolean; limit: number }) =>
+          left ? showLeft(app, limit) : malformed ? showMalformed(app, limit) : showListed(app, limit),
+        { needsStore: true },
       ),
     );
 }

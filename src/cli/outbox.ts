@@ -15,6 +15,7 @@ import { actionWords } from '../operator/words.js';
 import { type MessageState, messageStates, type ParkClass, parkClasses } from '../outbound/outbox/message.js';
 import {
   type CommandApp,
+  checkReason,
   confirm,
   defined,
   entityOption,
@@ -77,7 +78,7 @@ export function outboxCommand(): Command {
     .addOption(limitOption('how many to show', 50))
     // Without this, commander gives the options behind `retry` to this command, even those that retry does not know.
     .enablePositionalOptions()
-    .action(inApp(listOutbox));
+    .action(inApp(listOutbox, { needsStore: true }));
   return list.addCommand(retry).addCommand(discard).addCommand(resolve);
 }
 
@@ -106,7 +107,7 @@ function actionCommand(name: 'retry' | 'discard' | 'resolve', summary: string, e
     )
     .requiredOption('--reason <text>', 'why, for the audit')
     .option('--yes', 'do it without asking')
-    .action(inApp(act, { check: checkAction }));
+    .action(inApp(act, { needsStore: true, check: checkAction }));
 }
 
 function found({ delivered, notDelivered }: ActionOptions): OperatorAction {
@@ -137,7 +138,7 @@ function checkAction(options: ActionOptions, command: Command): void {
     throw new UsageError(
       'Say which messages: --key, --entity, --state, --class or --reason-like. Look first: waybill outbox --state parked',
     );
-  if (options.reason.trim() === '') throw new UsageError('--reason is empty: say why, because the audit keeps it.');
+  checkReason(options);
 }
 
 function filterOf({ state, entity, key: keys, class: parkClass, reasonLike }: FilterOptions): MessageFilter {

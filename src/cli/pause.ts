@@ -1,8 +1,8 @@
 import { Argument, type Command } from 'commander';
 import { defaultSource, inSource } from '../model/record.js';
 import { pausableJobs, pauseJobs, resumeLanes } from '../operator/pause-jobs.js';
-import type { Lane } from '../store/lane-pauses.js';
-import { describeCommand, inApp, sourceOption, UsageError } from './command.js';
+import { type Lane, laneArguments } from '../store/lane-pauses.js';
+import { checkReason, describeCommand, inApp, sourceOption, UsageError } from './command.js';
 
 export function pauseCommand(): Command {
   return describeCommand(
@@ -19,12 +19,15 @@ export function pauseCommand(): Command {
     .addOption(sourceOption())
     .requiredOption('--reason <text>', 'why, for the audit')
     .action(
-      inApp(async ({ context, output, source }, { reason }: { reason: string }, lane: Lane | undefined) => {
-        const jobs = lanesOf(lane, source) ?? pausableJobs;
-        await pauseJobs(context, jobs, reason);
-        const named = lane ? ` ${lane}${source ? ` --source ${source}` : ''}` : '';
-        output.line(`Paused: ${jobs.join(', ')}. Go on with: waybill resume${named} --reason "…"`);
-      }),
+      inApp(
+        async ({ context, output, source }, { reason }: { reason: string }, lane: Lane | undefined) => {
+          const jobs = lanesOf(lane, source) ?? pausableJobs;
+          await pauseJobs(context, jobs, reason);
+          const named = lane ? ` ${lane}${source ? ` --source ${source}` : ''}` : '';
+          output.line(`Paused: ${jobs.join(', ')}. Go on with: waybill resume${named} --reason "…"`);
+        },
+        { needsStore: true, check: checkReason },
+      ),
     );
 }
 
@@ -43,13 +46,15 @@ export function resumeCommand(): Command {
     .addOption(sourceOption())
     .option('--reason <text>', 'why, for the audit', 'no reason given')
     .action(
-      inApp(async ({ context, output, source }, { reason }: { reason: string }, lane: Lane | undefined) => {
-        const lanes = lanesOf(lane, source) ?? [...pausableJobs, 'service'];
-        const ended = await resumeLanes(context, lanes, reason);
-        output.line(
-          ended > 0 ? `Ended ${ended} pause${ended > 1 ? 's' : ''}: ${lanes.join(', ')}.` : 'Nothing was paused.',
-        );
-      }),
+      inApp(
+        async ({ context, output, source }, { reason }: { reason: string }, lane: Lane | undefined) => {
+          const lanes = lanesOf(lane, source) ?? [...pausableJobs, 'service'];
+          const { count, ended } = await resumeLanes(context, lanes, reason);
+          const named = ended.map(laneArguments).join(', ');
+          output.line(count > 0 ? `Ended ${count} pause${count > 1 ? 's' : ''}: ${named}.` : 'Nothing was paused.');
+        },
+        { needsStore: true, check: checkReason },
+      ),
     );
 }
 

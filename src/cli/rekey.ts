@@ -56,7 +56,7 @@ export function rekeyCommand(): Command {
     .option('--dry-run', 'show what would be done; write nothing')
     .option('--yes', 'do not ask')
     .option('--reason <text>', 'why, for the audit', 'no reason given')
-    .action(inApp(rekeyRecords));
+    .action(inApp(rekeyRecords, { needsStore: true }));
 }
 
 async function rekeyRecords(

@@ -25,7 +25,7 @@ export function backupCommand(): Command {
   )
     .argument('<file>', 'a file that does not exist yet; it will hold personal data (mode 0600). `-` is stdout')
     .option('--restore', 'read such a copy into the empty store on a server that the settings name; `-` is stdin')
-    .action(inApp(backup));
+    .action(inApp(backup, { needsStore: ({ restore = false }: { restore?: boolean }) => !restore }));
 }
 
 async function backup(

@@ -1,7 +1,7 @@
 import { appendAudit } from '../audit/audit-log.js';
 import type { JobContext } from '../ops/job-context.js';
 import { oldAnswerMs } from '../outbound/deliver/send-gate.js';
-import { type Lane, pauseLane, resumeLane } from '../store/lane-pauses.js';
+import { type Lane, listPauses, pauseLane, resumeLane } from '../store/lane-pauses.js';
 
 /** The jobs that an operator can pause, each by itself. */
 export const pausableJobs = ['capture', 'deliver', 'pull'] as const satisfies readonly Lane[];
@@ -25,17 +25,20 @@ export async function pauseJobs(
   await clock.sleep(oldAnswerMs + 5);
 }
 
-/** Ends all pauses of these lanes, whatever their cause. @returns how many there were */
+/** Ends all pauses of these lanes, whatever their cause. @returns how many there were, and the lanes that they stopped */
 export async function resumeLanes(
   { store, actor, nowMs }: JobContext,
   lanes: readonly Lane[],
   reason: string,
-): Promise<number> {
+): Promise<{ count: number; ended: Lane[] }> {
   return store.transaction('resume', async (tx) => {
-    let ended = 0;
-    for (const lane of lanes) ended += await resumeLane(tx, lane);
-    const detail = { lanes: [...lanes], reason, ended };
+    const before = await listPauses(tx);
+    let count = 0;
+    for (const lane of lanes) count += await resumeLane(tx, lane);
+    const left = new Set((await listPauses(tx)).map(({ lane }) => lane));
+    const ended = [...new Set(before.map(({ lane }) => lane))].filter((lane) => !left.has(lane));
+    const detail = { lanes: [...lanes], reason, ended: count };
     await appendAudit(tx, { event: 'resume', outcome: 'operator', actor, detail }, nowMs());
-    return ended;
+    return { count, ended };
   });
 }

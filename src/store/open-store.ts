@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { accessSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
 import { redact } from '../model/redact.js';
@@ -140,7 +141,7 @@ function refuseForeignSchema(names: readonly string[]): void {
 export async function openStoreForReading(settings: StoreSettings): Promise<OpenedStore> {
   if (settings.type === 'sqlite' && isMissing(settings.file))
     throw new StoreError(
-      `There is no store ${settings.file} yet: the daemon makes it at its first start (npm start).`,
+      `There is no store ${resolve(settings.file)} yet: the daemon makes it at its first start (npm start).`,
       { isAbsent: true },
     );
   const dialect = dialectOf(settings);
@@ -172,6 +173,19 @@ function isMissing(file: string): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT';
   }
+}
+
+/**
+ * As `openStore`, but makes no store: what an operator says counts only in the store that the daemon works on.
+ * @throws StoreError when there is no store yet
+ */
+export async function openExistingStore(settings: StoreSettings): Promise<OpenedStore> {
+  try {
+    await (await openStoreForReading(settings)).store.close();
+  } catch (error) {
+    if (error instanceof StoreError && error.isAbsent) throw error;
+  }
+  return openStore(settings);
 }
 
 /** As `openStoreForReading`; where nobody has made the store yet, an empty one in memory. */

@@ -209,6 +209,7 @@ describe('a service that has half of the customers already', function () {
 
       if (kind === 'sqlite')
         it('takes orders beside a daemon, and never sends the creates that were waiting', async () => {
+          await waybill.run('migrate');
           await waybill.run('pause', 'deliver', '--reason', 'a list comes first');
           start();
           const inStore = (sql: string) => {

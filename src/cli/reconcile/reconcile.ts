@@ -59,6 +59,7 @@ export function reconcileCommand(): Command {
     .addOption(limitOption('show at most n of what was found', 20))
     .action(
       inApp(reconcileAndShow, {
+        needsStore: true,
         check: ({ from, to, month, repair: repairs, list, yes, reason, csv, report }: ReconcileOptions, command) => {
           if (month && (from || to)) throw new UsageError('--month names the dates: leave out --from and --to.');
           if (report && !month) throw new UsageError('--report needs the month: --month 2026-11.');
