@@ -12,11 +12,11 @@ onBothLabs('a comparison of both sides at the desk', (kit) => {
   let anna: Browser;
   let csrf: string;
 
-  const start = async (orders: number) => {
+  const start = async (orders: number, endpoints: object = { readOrder: {} }) => {
     lab = await kit.start({
       customers: 2,
       orders,
-      settings: { ...(await deskSettings(kit.folder)), service: { endpoints: { readOrder: {} } } },
+      settings: { ...(await deskSettings(kit.folder)), service: { endpoints } },
     });
     await lab.capture();
     await lab.deliver();
@@ -112,6 +112,14 @@ onBothLabs('a comparison of both sides at the desk', (kit) => {
       .to.contain('✓ Compared')
       .and.not.to.contain('/act"');
     expect((await rita.open('act?action=reconcile&subject=orders')).status).to.equal(403);
+  });
+
+  it('is refused for orders that the service can not be asked for', async () => {
+    await start(2, {});
+    const { status, body } = await preview('action=reconcile&subject=orders');
+    expect(status).to.equal(400);
+    expect(body).to.contain('can not be compared: orders need service.endpoints.readOrder or lookUpOrder');
+    expect((await preview('action=reconcile&subject=customers')).body).to.contain('asked for 2 customers');
   });
 
   it('is repaired as it was shown, or not at all', async () => {

@@ -8,6 +8,7 @@ import {
 } from '../../operator/reconcile/reconcile-rows.js';
 import { freshMs, planRepair, type RepairPlan, repair } from '../../operator/reconcile/repair.js';
 import { nextMonth } from '../../operator/reconcile/report.js';
+import { whyNotAsked } from '../../operator/reconcile/service-side.js';
 import { startReconcile } from '../../operator/reconcile/start-run.js';
 import { summaryOf } from '../../operator/reconcile/summary.js';
 import {
@@ -82,6 +83,8 @@ export function reconcileCommand(): Command {
 
 async function reconcileAndShow(app: CommandApp, options: ReconcileOptions, subject: Subject): Promise<number> {
   const { output } = app;
+  const why = whyNotAsked(app.settings, subject);
+  if (why !== null) throw new UsageError(`${why}.`);
   const asks = asksOf(subject === 'invoices' ? {} : options, app.settings.erp.timeZone);
   if (options.month !== undefined) rangeOf(options.month);
   const run = (await recentRun(app, options, subject, asks)) ?? (await compare(app, options, subject, asks));

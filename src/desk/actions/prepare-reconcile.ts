@@ -12,6 +12,7 @@ import {
 } from '../../operator/reconcile/reconcile-rows.js';
 import { askForRepair, freshMs, planRepair } from '../../operator/reconcile/repair.js';
 import { nextMonth } from '../../operator/reconcile/report.js';
+import { whyNotAsked } from '../../operator/reconcile/service-side.js';
 import { askForReconcile, countRecords } from '../../operator/reconcile/start-run.js';
 import { causeWords, detailOf } from '../../operator/reconcile/summary.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -32,6 +33,8 @@ async function prepareComparison(context: JobContext, person: string, query: URL
   const subject = subjects.find((one) => one === query.get('subject'));
   if (subject === undefined) throw new WrongAction('Say what is to be compared.');
   const { settings, store } = context;
+  const why = whyNotAsked(settings, subject);
+  if (why !== null) throw new WrongAction(`This can not be compared: ${why}.`);
   const month = query.get('month')?.trim() || null;
   if (month !== null && subject === 'invoices') throw new WrongAction('The list of invoices is compared whole.');
   const asks = asksOf(month, settings.erp.timeZone);

@@ -72,7 +72,8 @@ export async function knownPage(
     const { finding, unshown } = judgeBound(pair.erp, side, pair.known.newest, { ...about, hasMoved });
     for (const name of unshown) tally.unshown[name] = (tally.unshown[name] ?? 0) + 1;
     const amount = amountsOf(context, pair.row, pair.erp.kind === 'row' || pair.erp.kind === 'unmapped', side);
-    if (entity === 'order') amounts.push(amount);
+    if (side.kind === 'unread') tally.unread++;
+    else if (entity === 'order') amounts.push(amount);
     tally.read++;
     if (finding === null) tally.same++;
     else {
@@ -138,7 +139,8 @@ export async function unknownPage(
     if (binding !== null || !isWanted) continue;
     const finding = judgeUnbound(rowSide(row), newest, waits.get(sourceKey) ?? null);
     const amount = amountsOf(context, row, true, { kind: 'absent' });
-    if (entity === 'order') amounts.push(amount);
+    // The service may have it: what it amounts to there is not known.
+    if (entity === 'order' && finding.cause !== 'in_doubt') amounts.push(amount);
     tally.read++;
     tally.found[finding.kind]++;
     findings.push({ ...finding, ...described(entity, sourceKey, null, numberOf(row), amount) });

@@ -37,6 +37,8 @@ export interface Tally {
   filtered: number | null;
   /** How often the service was asked. */
   requests: number;
+  /** How many records the service is known to have and did not show. */
+  unread: number;
   /** What proves that a list was read as it was at one moment; null: it was read one by one. */
   proof: string | null;
 }
@@ -86,6 +88,7 @@ const emptyTally: Tally = {
   total: 0,
   filtered: null,
   requests: 0,
+  unread: 0,
   proof: null,
 };
 
@@ -97,7 +100,8 @@ const keptRuns = 5;
 const columns = 'id, subject, asks, state, phase, position, tally, reason, actor, started_at, progress_at, ended_at';
 
 function runOf(row: { asks: string; tally: string } | undefined): Reconciliation | null {
-  return row ? ({ ...row, asks: JSON.parse(row.asks), tally: JSON.parse(row.tally) } as Reconciliation) : null;
+  if (!row) return null;
+  return { ...row, asks: JSON.parse(row.asks), tally: { ...emptyTally, ...JSON.parse(row.tally) } } as Reconciliation;
 }
 
 /** Goes on with the comparison that was cut short and asks the same, unless `again`; else begins one. */

@@ -4,7 +4,7 @@ import { killPoint } from '../../ops/kill-point.js';
 import { knownPage, type ReconcileParts, unknownPage } from './compare-page.js';
 import { reconcileInvoices } from './reconcile-invoices.js';
 import { type ComparedPage, keepPage, type Reconciliation, readRun, stopRun } from './reconcile-rows.js';
-import { Stopped } from './service-side.js';
+import { Stopped, whyNotAsked } from './service-side.js';
 
 interface ReconcileOptions {
   signal?: AbortSignal | undefined;
@@ -65,6 +65,9 @@ async function nextPage(
 ): Promise<ComparedPage> {
   if (run.subject === 'invoices') return reconcileInvoices(context, parts, run, signal);
   const entity = run.subject === 'orders' ? 'order' : 'customer';
+  // The settings may be others than those with which it was asked for.
+  const why = run.phase === 'known' ? whyNotAsked(context.settings, run.subject) : null;
+  if (why !== null) throw new Stopped(why);
   if (run.phase === 'known') return knownPage(context, parts, run, entity, signal);
   return unknownPage(context, parts.reader, run, entity);
 }

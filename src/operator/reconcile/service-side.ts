@@ -1,3 +1,4 @@
+import type { Settings } from '../../config/settings.js';
 import type { JsonValue } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
@@ -6,6 +7,7 @@ import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import { type BoundRecord, recordQuestion, type ShownRecord } from '../../service/read-record.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { ServiceSide } from './judge-pair.js';
+import type { Subject } from './reconcile-rows.js';
 
 /** Below everything that is sent, the backlog and what is read back. */
 const priority = -3;
@@ -17,6 +19,13 @@ const tries = 3;
 
 /** These may be about one record alone: the others are still read. */
 const ownVerdicts: readonly string[] = ['refused', 'misconfigured', 'invalid', 'in_doubt'];
+
+/** Why the service can't be asked for these; null: it can. Pure. */
+export function whyNotAsked({ service }: Pick<Settings, 'service'>, subject: Subject): string | null {
+  const { readOrder, lookUpOrder } = service.endpoints;
+  if (subject !== 'orders' || readOrder || lookUpOrder) return null;
+  return 'orders need service.endpoints.readOrder or lookUpOrder: without one, the service can not be asked for an order';
+}
 
 /** The comparison can't go on now. It keeps its place. */
 export class Stopped extends Error {

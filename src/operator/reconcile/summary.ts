@@ -1,7 +1,14 @@
 import type { JobContext } from '../../ops/job-context.js';
 import type { FieldDifference } from './compare-record.js';
 import type { Cause, FindingKind } from './judge-pair.js';
-import { countCauses, type Finding, listFindings, listSums, type Reconciliation } from './reconcile-rows.js';
+import {
+  countCauses,
+  type Finding,
+  listFindings,
+  listSums,
+  type Reconciliation,
+  type Subject,
+} from './reconcile-rows.js';
 import type { RepairPlan } from './repair.js';
 import { type DaySum, totalsByCurrency } from './sums.js';
 
@@ -73,12 +80,17 @@ function differs({ erpTotal, serviceTotal, erpRecords, serviceRecords }: DaySum)
 }
 
 /** What a comparison proves, and what it can't see. */
-export function proofOf({ subject, tally }: Reconciliation): string {
-  if (tally.proof !== null) return tally.proof;
-  return (
-    `Each of the ${subject} that Waybill knows at the service was asked for by its id, one by one. ` +
-    'What somebody else made there is in no list that Waybill reads: it can not be seen.'
-  );
+export function proofOf({ subject, phase, tally }: Reconciliation): string {
+  const { proof, requests, unread } = tally;
+  if (proof !== null) return proof;
+  if (requests === 0) return `The service was asked for none of the ${subject}: nothing is proven of what it has.`;
+  return `${askedOf(subject, phase, unread)} What somebody else made there is in no list that Waybill reads: it can not be seen.`;
+}
+
+function askedOf(subject: Subject, phase: Reconciliation['phase'], unread: number): string {
+  if (phase === 'known') return `Only some of the ${subject} that Waybill knows at the service were asked for yet.`;
+  if (unread === 0) return `Each of the ${subject} that Waybill knows at the service was asked for, one by one.`;
+  return `The service did not show ${unread} of the ${subject} that Waybill knows there: they stand in no sum. Each of the others was asked for, one by one.`;
 }
 
 /** What was found, in words. */

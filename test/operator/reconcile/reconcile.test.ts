@@ -14,6 +14,7 @@ import {
 import { planRepair, repair } from '../../../src/operator/reconcile/repair.js';
 import { findingsCsv, sumsCsv } from '../../../src/operator/reconcile/report.js';
 import { reconcileAsked, startReconcile } from '../../../src/operator/reconcile/start-run.js';
+import { proofOf } from '../../../src/operator/reconcile/summary.js';
 import { totalsByCurrency } from '../../../src/operator/reconcile/sums.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
@@ -162,6 +163,9 @@ onEveryLab('comparing both sides', (kit) => {
       [key(3)]: 'unmapped',
       [key(4)]: 'unread',
     });
+    const [total] = totalsByCurrency(await kit.store.read('sums', (tx) => listSums(tx, run.id)));
+    expect(total).to.include({ erpRecords: 7, serviceRecords: 7 });
+    expect(proofOf(run)).to.match(/^The service did not show 1 of the orders .* Each of the others was asked for/);
     const plan = await planRepair(lab.context, run);
     expect(plan.count).to.equal(0);
     expect(plan.left.map(({ cause }) => cause).sort()).to.deep.equal([
@@ -173,6 +177,30 @@ onEveryLab('comparing both sides', (kit) => {
     ]);
   });
 
+  it('leaves an order that may have been sent out of both sums', async () => {
+    const lab = await delivered({ customers: 2, orders: 5 });
+    const [[key] = ['']] = await idsByKey();
+    await kit.rows(`UPDATE outbox_message SET state='in_doubt' WHERE entity='order' AND source_key='${key}'`);
+    await kit.rows(`DELETE FROM binding WHERE entity='order' AND source_key='${key}'`);
+    const run = await compare(lab);
+    expect(await found(run)).to.deep.equal(new Map([[key, 'in_doubt']]));
+    const [total] = totalsByCurrency(await kit.store.read('sums', (tx) => listSums(tx, run.id)));
+    expect(total).to.include({ erpRecords: 4, serviceRecords: 4 });
+  });
+
+  it('compares no orders where the settings name no way to ask for one, and proves nothing', async () => {
+    const lab = await kit.start({ customers: 2, orders: 3 });
+    await lab.capture();
+    await lab.deliver();
+    const run = await compare(lab);
+    expect(run).to.include({ state: 'stopped', phase: 'known' });
+    expect(run.reason).to.contain('orders need service.endpoints.readOrder or lookUpOrder');
+    expect(run.tally).to.include({ read: 0, requests: 0 });
+    expect(proofOf(run)).to.match(/^The service was asked for none of the orders/);
+    expect(await kit.store.read('sums', (tx) => listSums(tx, run.id))).to.deep.equal([]);
+    expect(await compare(lab, 'customers')).to.include({ state: 'done', reason: null });
+  });
+
   it('keeps its place when the service goes away, and goes on there', async () => {
     const lab = await delivered({ customers: 2, orders: 60 });
     const requests = () => lab.sandbox.ledger().requests.filter(({ path }) => path.startsWith('/v1/orders/'));
@@ -182,6 +210,7 @@ onEveryLab('comparing both sides', (kit) => {
     const stopped = await compare(lab);
     expect(stopped).to.include({ state: 'stopped', phase: 'known' });
     expect(stopped.reason).to.match(/429/);
+    expect(proofOf(stopped)).to.match(/^Only some of the orders/);
     expect(stopped.tally).to.include({ read: 40, same: 40 });
     lab.sandbox.clearFaults();
     await kit.rows('DELETE FROM lane_pause');
