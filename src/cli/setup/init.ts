@@ -180,7 +180,15 @@ function showOpen(output: Output, { open, settled }: Interview): void {
     output.line(`--${name}: ${text}`);
     output.lines(...choices.map(({ value, note }) => `    ${value}${note ? `: ${note}` : ''}`));
   }
+  showSettled(output, settled);
   process.exitCode = exitCode.usage;
+}
+
+function showSettled(output: Output, settled: Interview['settled']): void {
+  output.rows(
+    12,
+    settled.map(({ name, value, reason }) => [name, `${value} (${reason})`]),
+  );
 }
 
 const READ = 300;
@@ -213,10 +221,7 @@ function show(
   shown: readonly ShownOrder[],
 ): void {
   output.line(`These are the tables of ${draft.title}.`);
-  output.rows(
-    12,
-    settled.map(({ name, value, reason }) => [name, `${value} (${reason})`]),
-  );
+  showSettled(output, settled);
   output.line();
   if (!output.isJson) for (const order of shown) write(orderInWords(order, output, settings));
   const { read, create, update, unchanged, parked } = found.orders;

@@ -13,6 +13,7 @@ interface Shop {
   lines?: string;
 }
 
+type Settled = { name: string };
 type TestServer = Record<'database' | 'user' | 'password', string> & { port: number };
 
 describe('what waybill init makes of columns that are not what their names say', function () {
@@ -205,6 +206,79 @@ describe('what waybill init makes of columns that are not what their names say',
     expect((await recordsBy(named.config)).records.get('3')?.items).to.deep.equal([
       { sku: 'A-1', qty: 3, price: 1025 },
     ]);
+  });
+
+  it('numbers the orders by the part of the key that tells them apart, and starts at no kind of order', async () => {
+    const parts = ['bel_art', 'bel_nr'];
+    for (const [kind, nth] of [parts, ['company', 'seq_value'], [...parts].reverse()]) {
+      const ask = await shop({ orders: plain, set: plainSet });
+      const number = [kind, nth].find((name) => name === 'bel_nr' || name === 'seq_value') as string;
+      const type = kind === number ? nth : kind;
+      for (const statement of [
+        'DROP TABLE order_lines, orders',
+        `CREATE TABLE orders (${type} VARCHAR(4), ${number} INT, customer_id INT REFERENCES customers (id), status VARCHAR(10),
+          total DECIMAL(12,2), PRIMARY KEY (${kind}, ${nth}))`,
+        `INSERT INTO orders SELECT IF(seq < 8, 'AU', 'AN'), 100 + seq, 1, 'open', seq * 10.25 FROM seq_1_to_10`,
+        `CREATE TABLE order_lines (${type} VARCHAR(4), ${number} INT, pos INT, sku VARCHAR(20), qty INT, price DECIMAL(12,2),
+          PRIMARY KEY (${type}, ${number}, pos), FOREIGN KEY (${kind}, ${nth}) REFERENCES orders (${kind}, ${nth}))`,
+        `INSERT INTO order_lines SELECT ${type}, ${number}, 1, 'A-1', ${number} - 100, 10.25 FROM orders`,
+      ])
+        await erp.database.query(statement);
+      const asked = await ask('--currency', 'EUR');
+      const start = asked.open.find(({ name }: { name: string }) => name === 'start-from');
+      expect(start.text).to.contain(`From which ${number} on`);
+      // The kind of a document may be what tells orders from offers.
+      const which = type === 'bel_art' ? ['--pending', "bel_art = 'AU'"] : ['--status', 'open', '--company', 'AU'];
+      expect(asked.names).to.include(type === 'bel_art' ? 'pending' : 'company');
+      const { config } = await ask('--currency', 'EUR', '--start-from', 'all', ...which);
+      const { settings, records } = await recordsBy(config);
+      expect(settings.orders.number).to.equal(number);
+      expect([...records.values()].map(({ note }) => note)).to.deep.equal(
+        Array.from({ length: 7 }, (_, at) => `${101 + at}`),
+      );
+    }
+  });
+
+  it('asks where a column is called like a mark of removed orders', async () => {
+    const names = [
+      'loeschkz',
+      'Löschkennzeichen',
+      'storno',
+      'del',
+      'del_flag',
+      'removed',
+      'hidden',
+      'trashed',
+      'annule',
+    ];
+    for (const name of [...names, 'valid', 'gültig', 'is_deleted', 'deletion_mark']) {
+      const ask = await shop({
+        orders: `${plain}, \`${name}\` INT`,
+        set: `${plainSet}, \`${name}\` = IF(id > 8, 1, 0)`,
+      });
+      const asked = await ask('--start-from', 'all', '--currency', 'EUR');
+      expect(asked.names, name).to.deep.equal(['pending']);
+      expect(asked.open[0].text).to.contain(`${name} (0: 8, 1: 2)`);
+    }
+  });
+
+  it('shows what it does not use and what holds two or three values: it may mark orders under any name', async () => {
+    const ask = await shop({
+      orders: `${plain}, zustellart CHAR(1), remark VARCHAR(20), channel CHAR(1)`,
+      set: `${plainSet}, zustellart = IF(id > 8, 'X', NULL), remark = id, channel = 'W'`,
+    });
+    const unused = {
+      ...{ name: 'not used', value: 'zustellart: NULL: 8, X: 2' },
+      reason: 'if it marks orders that must not be sent: --column order.mark=zustellart',
+    };
+    const asked = await ask('--currency', 'EUR');
+    expect(asked.settled).to.deep.equal([...asked.settled.filter(({ name }: Settled) => name !== unused.name), unused]);
+    const said = await init(dir.file('open'), ...ask.flags(), '--currency', 'EUR');
+    expect(said.stdout).to.contain(`not used    ${unused.value} (${unused.reason})`);
+    const marked = await ask('--currency', 'EUR', '--start-from', 'all', '--column', 'order.mark=zustellart');
+    expect(marked.names).to.deep.equal(['pending']);
+    const { config } = await ask(...open, '--start-from', 'all');
+    expect(await sent(config)).to.have.length(10);
   });
 
   it('yields no name twice: where the SKU is part of the key, and where a number is called like the currency', async () => {

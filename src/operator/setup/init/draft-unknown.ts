@@ -6,7 +6,7 @@ import { keysOf } from './find-links.js';
 import type { TableTriple } from './find-tables.js';
 import { InitError } from './interview.js';
 import { exactSql, type MoneyChoice, type MoneyUnit, moneySql } from './money-choices.js';
-import { type ColumnRole, fold, saysCurrency } from './words.js';
+import { type ColumnRole, fold, numberingPart, saysCurrency } from './words.js';
 
 /** The draft of an unknown schema, with one way to take its money. */
 export function draftUnknown(
@@ -41,7 +41,12 @@ export function draftUnknown(
   };
 
   const orderKey = lineLink.referenced;
-  const number = pick(orders, 'order.number')?.name ?? orderKey[0];
+  const keyNumber = numberingPart(orderKey);
+  const number = pick(orders, 'order.number')?.name ?? keyNumber;
+  if (number === undefined)
+    throw new InitError(
+      `${nameOf(orders)} has no column that is called like the number of an order. Name it: --column order.number=NAME (${orderKey.join(', ')})`,
+    );
   const status = pick(orders, 'order.status')?.name;
   const changedAt = pick(orders, 'order.changedAt')?.name;
   const created = pick(orders, 'order.created')?.name;
@@ -64,6 +69,7 @@ export function draftUnknown(
     ...[status, created, changedAt, company, ...marks],
     isPlain ? total.name : undefined,
   ];
+  const read = [...ownColumns, total?.name, ...(currency?.columns ?? [])];
   const totalName = total && (isPlain ? total.name : freeName(total.name, ownColumns));
   const currencyName = currency && freeName('currency', [...ownColumns, totalName]);
   const orderColumns = [
@@ -121,13 +127,17 @@ export function draftUnknown(
       customerKey: customerLink.columns,
       number,
       total: totalName ?? undefined,
-      startColumn: created ?? orderKey[0] ?? '',
+      startColumn: created ?? keyNumber ?? number,
       startsByKey: created === undefined,
       status,
       currency: currencyName ?? undefined,
       currencyByValues: currency?.columns.find((name) => !saysCurrency(name)),
       marks,
       company,
+      aside: {
+        table: tableSql(dialect, orders),
+        columns: orders.columns.filter((one) => mayMark(one) && !read.includes(one.name)).map((one) => one.name),
+      },
       fields: {},
     },
     lines: {
@@ -151,6 +161,8 @@ function freeName(name: string, taken: readonly (string | null | undefined)[]): 
   const isTaken = taken.some((one) => one?.toLowerCase() === name.toLowerCase());
   return isTaken ? freeName(`${name}_sent`, taken) : name;
 }
+
+const mayMark = ({ kind, isFloat }: CatalogueColumn) => !isFloat && ['text', 'number', 'other'].includes(kind);
 
 /** An exchange rate, its date or an amount in another currency, which tell no currency. */
 const isOfMoney = ({ name, type, kind, isFloat }: CatalogueColumn) =>

@@ -34,6 +34,8 @@ export interface Draft {
     status?: string | undefined;
     /** Columns beside the status that may tell orders apart: removed ones, other documents. */
     marks?: readonly string[];
+    /** Columns of the table of the orders that no query reads, and that may tell orders apart as well. */
+    aside?: { table: string; columns: readonly string[] };
     /** Column with the currency of an order. */
     currency?: string | undefined;
     /** Where only its values say so: the column that they stand in. */

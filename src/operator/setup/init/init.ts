@@ -8,7 +8,7 @@ import type { Answers, Draft } from './draft.js';
 import type { GivenColumns } from './find-columns.js';
 import { findMapping } from './find-mapping.js';
 import { InitError, type Interview } from './interview.js';
-import { orderFacts } from './order-facts.js';
+import { countsInWords, orderFacts } from './order-facts.js';
 import { type KnownErp, knownErps } from './presets/presets.js';
 import { settleAnswers } from './settle-answers.js';
 import { type Trial, tryMapping } from './trial.js';
@@ -72,6 +72,12 @@ export async function propose(request: InitRequest): Promise<Proposal | null> {
       tryMapping(database, sourceOf(one, { ...everything, pending: one.orders.confirmed?.condition ?? null }), TRIED);
     const draft = known === null ? found : await withTrueTotal(found, tryConfirmed, interview);
     const facts = await orderFacts(database, draft);
+    for (const { column, values } of facts.aside)
+      interview.settle(
+        'not used',
+        `${column}: ${countsInWords(values)}`,
+        `if it marks orders that must not be sent: --column order.mark=${column}`,
+      );
     const answers = await settleAnswers(interview, draft, facts, dialect, request.suggestedName);
     if (answers === null) return null;
     const settings = composeSettings(draft, answers, places);

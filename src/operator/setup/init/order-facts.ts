@@ -16,6 +16,8 @@ export interface OrderFacts {
   start: DateForm;
   /** Of the draft's marks: those with more than one value. */
   marks: { column: string; values: ValueCount[] }[];
+  /** Of the columns that no query reads: those with two or three values. */
+  aside: { column: string; values: ValueCount[] }[];
   /** Whether the status, the company and the start are numbers. */
   isNumber: { status: boolean; company: boolean; start: boolean };
   /** Lines without a SKU: those with an amount, and those without. */
@@ -46,6 +48,7 @@ export async function orderFacts(database: ErpDatabase, { orders, lines }: Draft
     }
     return {
       marks,
+      aside: await fewValued(snapshot, orders.aside),
       statuses: await count(orders.status),
       currencies: hasCodes ? currencies : [],
       companies: await count(orders.company),
@@ -60,6 +63,23 @@ export async function orderFacts(database: ErpDatabase, { orders, lines }: Draft
     };
   });
 }
+
+async function fewValued(snapshot: ErpSnapshot, aside: Draft['orders']['aside']): Promise<OrderFacts['aside']> {
+  const found: OrderFacts['aside'] = [];
+  if (aside === undefined) return found;
+  const from = rawSql(aside.table);
+  for (const column of aside.columns) {
+    const name = rawSql(snapshot.dialect.quoteIdentifier(column));
+    // Of a column with many values, the database reads few rows here.
+    const { rows } = await snapshot.query(sql`SELECT DISTINCT ${name} AS v FROM ${from} LIMIT 4`, 'look for marks');
+    if (rows.length === 2 || rows.length === 3) found.push({ column, values: await countValues(snapshot, from, name) });
+  }
+  return found;
+}
+
+/** `open: 7, NULL: 2` */
+export const countsInWords = (values: readonly ValueCount[]) =>
+  values.map(({ value, count }) => `${value ?? 'NULL'}: ${count}`).join(', ');
 
 /** Whether a text has the form of a code of ISO 4217. */
 export const isCurrencyCode = (text: string | null): boolean => /^[A-Z]{3}$/.test(text ?? '');

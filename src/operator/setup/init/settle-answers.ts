@@ -5,7 +5,7 @@ import { allConditions, closedOff, isOneOf } from './compose-settings.js';
 import type { Answers, Draft } from './draft.js';
 import { type Choice, InitError, type Interview, type Question } from './interview.js';
 import { isCurrency } from './look-at-values.js';
-import { isCurrencyCode, type OrderFacts } from './order-facts.js';
+import { countsInWords, isCurrencyCode, type OrderFacts } from './order-facts.js';
 
 /** As many values are counted: where there are more, the list is not whole. */
 const MOST_VALUES = 30;
@@ -170,10 +170,7 @@ async function pendingCondition(
   if (given !== undefined) return { condition: given, isWritten: true };
   if (interview.isGiven('status') === undefined && confirmed !== undefined)
     return own(interview.settle('pending', confirmed.condition, `${confirmed.meaning} in ${title}`));
-  const told = marks.map(
-    ({ column, values }) =>
-      `${column} (${values.map(({ value, count }) => `${value ?? 'NULL'}: ${count}`).join(', ')})`,
-  );
+  const told = marks.map(({ column, values }) => `${column} (${countsInWords(values)})`);
   if (marks.length > 0)
     return written({
       text: `Which orders may be sent? An SQL condition or all, because not only ${status ?? 'one column'} tells them apart: ${told.join('; ')}`,

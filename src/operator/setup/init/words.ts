@@ -59,7 +59,7 @@ export const columnWords = {
     /^(fk)?(customer|cust|kunden?|client|kd|debitor|debtor|deb|account|acct|buyer|klient|kaeufer|kaufer|besteller|auftraggeber|cliente|soldto)(id|no|nr|num|number|nummer|code|key|ref|uuid)?$/,
   ],
   'order.number': [
-    /^(order|sales?order|auftrags?|beleg|bestell|auf|doc(ument)?)(no|nr|num|number|nummer|ref|code)$/,
+    /^(order|sales?order|auftrags?|bel(eg)?|bestell|auf|doc(ument)?)(no|nr|num|number|nummer|ref|code)$/,
     /^(number|nummer|no|nr|ref|reference|docno|name)$/,
   ],
   'order.changedAt': [
@@ -82,8 +82,9 @@ export const columnWords = {
   ],
   /** What tells orders apart beside their status: removed ones, and other documents in the same table. */
   'order.mark': [
-    /(deleted|geloscht|geloescht|storniert|cancell?ed|voided|archived|inaktiv|inactive|isactive|^aktiv$|^active$)/,
-    /^(doc|document|beleg|order|trans|transaction|auftrags?|sales?)?(type|art|typ|kind)(id|code|nr)?$/,
+    /(deleted|deletion|loe?sch|^loekz|storn|cancell?ed|voided|archived|removed|trash|annul|inaktiv|inactive|isactive|^aktiv$|^active$)/,
+    /^(is)?(del|delete|hidden|valid|void)(flag|kz|mark|ind)?$|^(in|is|not)valid$|^(un)?gue?ltig(kz)?$/,
+    /^(doc|document|bel|beleg|order|trans|transaction|auftrags?|sales?)?(type|art|typ|kind)(id|code|nr)?$/,
   ],
   'line.order': [
     /^(fk)?(sales?|customer|kunden?)?(order|auftrags?|bestell(ung)?|beleg|commande|pedido|ordine|doc(ument)?)(header|head|kopf)?(id|no|nr|num|number|nummer|code|key|ref|uuid)?$/,
@@ -108,6 +109,15 @@ export const columnWords = {
     /(pos|line(no|nr)|seq|sort)/,
   ],
 } as const satisfies Record<string, readonly RegExp[]>;
+
+/** What many orders share: their kind, company, client or year. */
+const SHARED =
+  /(type|typ|(?<!p)art|kind|kz|company|firma|fa|mandant|mandt|client|tenant|entity|branch|filiale|year|jahr|gj)(id|no|nr|num|code)?$/;
+
+/** The part of a key that numbers the rows, which stands last as a rule; undefined: each part looks like one that many rows share. */
+export function numberingPart(key: readonly string[]): string | undefined {
+  return key.length === 1 ? key[0] : key.findLast((name) => !SHARED.test(fold(name)));
+}
 
 export const columnRoles = Object.keys(columnWords) as ColumnRole[];
 
