@@ -9,7 +9,7 @@ import { listInvoices } from '../inbound/invoices/list-invoices.js';
 import type { Sandbox } from '../lab/sandbox/start-sandbox.js';
 import { listMessages } from '../operator/list-messages.js';
 import { type SyncResult, sync } from '../operator/sync.js';
-import { exitCode, jsonCommand, positiveInteger } from './command.js';
+import { exitCode, jsonCommand, positiveInteger, UsageError } from './command.js';
 import { Output } from './terminal/output.js';
 import { progressBar } from './terminal/progress-bar.js';
 import { stopSignal } from './terminal/stop-signal.js';
@@ -32,7 +32,11 @@ export function demoCommand(): Command {
     .option('--customers <n>', 'customers who ordered', positiveInteger, 25)
     .option('--limit <n>', 'requests per second that the service allows', positiveInteger, 50)
     .action(async (options: DemoOptions) => {
-      const folder = await mkdtemp(join(tmpdir(), 'waybill-demo-'));
+      const folder = await mkdtemp(join(tmpdir(), 'waybill-demo-')).catch((error: Error) => {
+        throw new UsageError(
+          `The demo can make no folder in ${tmpdir()}: ${error.message}. Name one that you may write to: TMPDIR=/tmp`,
+        );
+      });
       const remove = () => rmSync(folder, { recursive: true, force: true });
       // A second Ctrl-C ends the process at once.
       process.once('exit', remove);

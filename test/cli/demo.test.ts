@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,13 @@ const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 describe('waybill demo', () => {
   const dir = useTempDir();
+
+  it('says what to do where it may make no folder', () => {
+    const env = { ...process.env, TMPDIR: '/nope' };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'demo'], { env, encoding: 'utf8' });
+    expect([status, stdout]).to.deep.equal([2, '']);
+    expect(stderr).to.match(/^waybill: The demo can make no folder in \/nope: ENOENT.* TMPDIR=\/tmp\n$/);
+  });
 
   for (const [name, signals] of [
     ['says so and ends what is under way', 1],
