@@ -52,7 +52,10 @@ export async function explainUnknown(
   time: (ms: number) => string,
 ) {
   const { orders, customers } = settings;
-  const cursor = await store.read('read the cursor', (tx) => readCursor(tx, inSource(entity, settings.source)));
+  const { cursor, hasBegun } = await store.read('read the cursor', async (tx) => ({
+    cursor: await readCursor(tx, inSource(entity, settings.source)),
+    hasBegun: (await tx.value('SELECT id FROM outbox_message WHERE entity=? LIMIT 1', [entity])) !== undefined,
+  }));
   const lookedUp = [
     ...(by === 'number' ? [] : [`the ERP's key of ${entity === 'order' ? 'an order' : 'a customer'}`]),
     ...(by === 'key' || entity === 'customer' ? [] : ['an order number']),
@@ -75,7 +78,7 @@ export async function explainUnknown(
   const swept = cursor.sweptAt === null ? '' : `, and everything on ${time(cursor.sweptAt)}`;
   hints.push(
     cursor.changedAt === null && cursor.sweptAt === null
-      ? 'Waybill has not read it yet: capture has not run on this store.'
+      ? `Waybill has not read it yet: capture has not ${hasBegun ? 'come to the end of the ERP' : 'run'} on this store.`
       : `Waybill has not read it yet: capture has read changes up to ${cursor.changedAt === null ? '(no change column)' : `${cursor.changedAt} ${inErpTime}`}${swept}.`,
     'The ERP writes it differently: keys are compared letter by letter.',
   );

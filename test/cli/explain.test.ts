@@ -93,6 +93,11 @@ describe('waybill explain', () => {
       });
     });
 
+    it('does not say that capture has not run where it has read some orders', async () => {
+      await installation.capture({ entity: 'order', sourceKey: '1' });
+      expect((await explain('order', '4711')).stdout).to.contain('capture has not come to the end of the ERP');
+    });
+
     it('writes a key as one word of the shell in the commands that it names', async () => {
       const key = "7'; reboot $(id)";
       const word = `'7'\\''; reboot $(id)'`;

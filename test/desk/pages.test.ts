@@ -175,7 +175,7 @@ onEveryLab('the pages of the desk', (kit) => {
     expect((await browser.open(`order/${encodeURIComponent(key)}`)).status).to.equal(200);
     const unknown = await browser.open('order/4711');
     expect(unknown.status).to.equal(404);
-    expect(unknown.body).to.contain('Possible reasons').and.to.contain('capture has not run');
+    expect(unknown.body).to.contain('Possible reasons').and.to.contain('capture has not come to the end of the ERP');
   });
 
   it('run nothing that stands in a text from outside, and show what hides or turns it', async () => {
