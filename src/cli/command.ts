@@ -5,6 +5,7 @@ import type { Settings } from '../config/settings.js';
 import { ErpError } from '../erp/erp-reader.js';
 import { defaultSource, type Entity, keyInSource, settingsOf, sourceNames } from '../model/record.js';
 import { redact } from '../model/redact.js';
+import { shellWord } from '../model/shell-word.js';
 import { Output } from './terminal/output.js';
 import { ask, hideFromErrors } from './terminal/streams.js';
 
@@ -35,6 +36,9 @@ export interface CommandApp extends App {
   /** The key in the store of what a person typed: with --source it is as that ERP calls the record. */
   keyOf(typed: string): string;
 }
+
+/** --config as it was given, for a command that is printed to be typed next. */
+export const configFlag = ({ config }: CommonOptions) => (config === undefined ? '' : ` --config ${shellWord(config)}`);
 
 /**
  * An action for commander that opens the app, works, and closes the app whatever happens.

@@ -2,7 +2,17 @@ import { Argument, type Command } from 'commander';
 import { defaultSource, inSource } from '../model/record.js';
 import { pausableJobs, pauseJobs, resumeLanes } from '../operator/pause-jobs.js';
 import { type Lane, laneArguments } from '../store/lane-pauses.js';
-import { checkReason, describeCommand, inApp, sourceOption, UsageError } from './command.js';
+import {
+  type CommonOptions,
+  checkReason,
+  configFlag,
+  describeCommand,
+  inApp,
+  sourceOption,
+  UsageError,
+} from './command.js';
+
+type PauseOptions = CommonOptions & { reason: string };
 
 export function pauseCommand(): Command {
   return describeCommand(
@@ -20,11 +30,13 @@ export function pauseCommand(): Command {
     .requiredOption('--reason <text>', 'why, for the audit')
     .action(
       inApp(
-        async ({ context, output, source }, { reason }: { reason: string }, lane: Lane | undefined) => {
+        async ({ context, output, source }, options: PauseOptions, lane: Lane | undefined) => {
           const jobs = lanesOf(lane, source) ?? pausableJobs;
-          await pauseJobs(context, jobs, reason);
+          await pauseJobs(context, jobs, options.reason);
           const named = lane ? ` ${lane}${source ? ` --source ${source}` : ''}` : '';
-          output.line(`Paused: ${jobs.join(', ')}. Go on with: waybill resume${named} --reason "…"`);
+          output.line(
+            `Paused: ${jobs.join(', ')}. Go on with: waybill resume${named}${configFlag(options)} --reason "…"`,
+          );
         },
         { needsStore: true, check: checkReason },
       ),

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
+import { shellWord } from '../../src/model/shell-word.js';
 import { listPauses, pauseLane } from '../../src/store/lane-pauses.js';
 import { onBothStores } from './installation.js';
 
@@ -30,7 +31,9 @@ describe('waybill pause and resume', () => {
       (await installation.app.store.read('look', listPauses)).map(({ lane }) => lane).sort((a, b) => (a < b ? -1 : 1));
 
     it('names the pauses that it ended, and no others', async () => {
-      await waybill('pause', 'pull', '--reason', 'stocktaking');
+      const paused = await waybill('pause', 'pull', '--reason', 'stocktaking');
+      const resume = `waybill resume pull --config ${shellWord(installation.configDir)} --reason "…"`;
+      expect(paused.stdout).to.equal(`Paused: pull. Go on with: ${resume}\n`);
       expect((await waybill('resume', '--reason', 'over')).stdout).to.equal('Ended 1 pause: pull.\n');
       await installation.app.store.transaction('pause', async (tx) => {
         const pause = { until_at: null, reason: 'x', actor: 'anna', since_at: 1 };

@@ -14,6 +14,7 @@ import type { ShownOrder } from '../../operator/setup/preview/show-order.js';
 import {
   allOptions,
   type CommonOptions,
+  configFlag,
   exitCode,
   jsonCommand,
   positiveInteger,
@@ -122,7 +123,7 @@ async function init(options: InitOptions): Promise<void> {
       ...{ written: true, files, erp: proposal.draft.title, settled: interview.settled, grants: proposal.grants },
       ...{ shown, orders, customers, totals, causes },
     });
-    showWritten(output, proposal, files);
+    showWritten(output, proposal, files, options);
     process.exitCode = orders.create + orders.update + orders.unchanged === 0 ? exitCode.waitsForPerson : exitCode.done;
   } catch (error) {
     if (error instanceof InitError) throw new UsageError(error.message);
@@ -234,12 +235,12 @@ function show(
   printCauses(output, found);
 }
 
-function showWritten(output: Output, { grants }: Proposal, files: readonly string[]): void {
+function showWritten(output: Output, { grants }: Proposal, files: readonly string[], options: CommonOptions): void {
   output.lines(
     '',
     `Written: ${files.join(', ')}`,
     ...(grants.length > 0 ? ['', 'For an account that can only read:', ...grants.map((grant) => `  ${grant}`)] : []),
     '',
-    'Look at it: waybill preview',
+    `Look at it: waybill preview${configFlag(options)}`,
   );
 }
