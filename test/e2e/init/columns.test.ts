@@ -281,6 +281,25 @@ describe('what waybill init makes of columns that are not what their names say',
     expect(await sent(config)).to.have.length(10);
   });
 
+  it('names a column that is called like a quantity and holds texts', async () => {
+    const ask = await shop({ orders: plain, set: plainSet });
+    await erp.database.query('ALTER TABLE order_lines CHANGE qty Menge VARCHAR(20)');
+    const { code, stderr } = await init(dir.file('menge'), ...ask.flags(), ...open, '--start-from', 'all');
+    expect(code).to.equal(2);
+    expect(stderr).to.match(/no column of numbers that is called like a quantity.*line\.qty=NAME \(.*Menge.*\)\n$/);
+  });
+
+  it('starts at the date of a document, and names the configuration in what is to be typed next', async () => {
+    const ask = await shop({
+      orders: 'status VARCHAR(10), bel_dat DATE',
+      set: "status = 'open', bel_dat = '2026-01-02'",
+    });
+    const config = dir.file('next');
+    const { stdout } = await init(config, ...ask.flags(), ...open, '--start-from', '2026-01-01');
+    expect(await startOf(config)).to.deep.equal({ column: 'bel_dat', from: '2026-01-01' });
+    expect(stdout).to.contain(`Look at it: waybill preview --config ${config}\n`);
+  });
+
   it('yields no name twice: where the SKU is part of the key, and where a number is called like the currency', async () => {
     const ask = await shop({
       orders: `${plain}, currency INT, currency_code CHAR(3)`,

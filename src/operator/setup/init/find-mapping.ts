@@ -1,4 +1,4 @@
-import { type Catalogue, type CatalogueTable, nameOf } from '../../../erp/catalogue.js';
+import { type Catalogue, type CatalogueColumn, type CatalogueTable, nameOf } from '../../../erp/catalogue.js';
 import type { ErpDatabase, ErpDialect } from '../../../erp/erp-database.js';
 import { chooseTables, settleLinks } from './choose-tables.js';
 import type { Draft } from './draft.js';
@@ -19,6 +19,7 @@ import {
   withDiscount,
 } from './money-choices.js';
 import type { Trial } from './trial.js';
+import { columnWords, fold } from './words.js';
 
 /** What tries a draft: with every order, whatever its state, so that there is much to add up. */
 export type TryDraft = (draft: Draft) => Promise<Trial>;
@@ -100,9 +101,13 @@ function checkNamed(catalogue: Catalogue, triple: TableTriple, given: GivenColum
   checkLinked('order.customer', orders, customers, customerLink, given);
   checkLinked('line.order', lines, orders, lineLink, given);
   if (candidates(lines, 'line.qty', given).length > 0) return;
-  const numbers = lines.columns.filter(({ kind }) => kind === 'number').map(({ name }) => name);
+  // The one that is called so may hold its numbers as text.
+  const isOffered = ({ kind, name }: CatalogueColumn) =>
+    kind === 'number' || columnWords['line.qty'].some((word) => word.test(fold(name)));
+  const offered = lines.columns.filter(isOffered).map(({ name }) => name);
+  const named = offered.length > 0 ? offered : lines.columns.map(({ name }) => name);
   throw new InitError(
-    `${nameOf(lines)} has no column that is called like a quantity. Name it: --column line.qty=NAME (${numbers.join(', ')})`,
+    `${nameOf(lines)} has no column of numbers that is called like a quantity. Name it: --column line.qty=NAME (${named.join(', ')})`,
   );
 }
 

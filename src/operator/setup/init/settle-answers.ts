@@ -77,7 +77,7 @@ async function startOf(interview: Interview, { orders }: Draft, facts: OrderFact
     return interview.answer(
       {
         name: 'start-from',
-        text: `From which ${column} on are orders sent, or all? Those before it never are. (No column holds dates that can be compared; if one does: --column order.created=NAME)`,
+        text: `From which ${column} on are orders sent, or all? Those before it never are. (No column that is called like the date of an order holds dates that can be compared; if another one does: --column order.created=NAME)`,
       },
       (text) => {
         if (text === 'all') return null;

@@ -67,7 +67,7 @@ export const columnWords = {
   ],
   'order.created': [
     /(created|creation|angelegt|erfasst|erstellt|inserted|entered|anlage|createdate)/,
-    /^(order|auftrags?|beleg|bestell|doc|auf)?(date|datum|dat|on|tag)$/,
+    /^(order|auftrags?|bel(eg)?|bestell|doc|auf)?(date|datum|dat|on|tag)$/,
     /(orderdate|auftragsdatum|belegdatum|datum|date)/,
   ],
   'order.status': [
