@@ -117,6 +117,7 @@ describe('three nodes on one MariaDB store, and Redis beside it', function () {
 
   it('deliver each order once and keep one limit, and one of them is newer, when one is killed, one is paused past its lease, and Redis is lost', async () => {
     const [first, , third] = installations as [Installation, Installation, Installation];
+    expect((await first.run('migrate')).code).to.equal(0);
     expect((await first.run('pause', 'deliver', '--reason', 'until all are there')).code).to.equal(0);
     for (const one of installations) {
       const daemon = one.daemon();

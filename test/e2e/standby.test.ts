@@ -90,6 +90,7 @@ describe('two daemons on one MariaDB store', function () {
 
   /** A deliverer, and those that stand by. Delivery begins when all are there, however long one of them takes to start. */
   const inLine = async (first: Installation, standbys = 1): Promise<[Daemon, ...Daemon[]]> => {
+    expect((await first.run('migrate')).code).to.equal(0);
     const paused = await first.run('pause', 'deliver', '--reason', 'until all are there');
     expect(paused.code, paused.stderr).to.equal(0);
     const deliverer = start(first);

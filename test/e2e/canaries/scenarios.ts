@@ -122,6 +122,7 @@ const operator: Scenario[] = [
     name: 'the token, as the reason of an operator',
     prepare: (office) => office.file('token', office.secret),
     provoke: async (office) => {
+      await office.waybill('migrate');
       await office.waybill('pause', 'pull', '--reason', `renewed ${office.secret} today`);
       await office.waybill('status');
       await office.waybill('resume', 'pull', '--reason', office.secret);

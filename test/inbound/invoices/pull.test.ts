@@ -454,7 +454,7 @@ onEveryLab('pull', (kit) => {
   });
 
   it('is not read by two at once: the second one of a process begins when the first has ended', async () => {
-    const lab = await start(6, { sandbox: { maxPageSize: 2 } });
+    const lab = await start(5, { sandbox: { maxPageSize: 2 } });
     await withServiceLease(lab.context, async (lease) => {
       const begin = (options: PullOptions) => pull(lab.context, lab.client, lease, options);
       let second: ReturnType<typeof begin> | undefined;
