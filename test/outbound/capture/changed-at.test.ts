@@ -69,10 +69,10 @@ function tests(kit: LabKit): void {
   for (const [what, first, second] of [
     ['came twice in the autumn night', '2026-10-25 02:50:00.000000', '2026-10-25 02:05:00.000000'],
     ['had a year that was mistyped', '2099-01-05 09:00:00.000000', corrected],
-    ['was infinity', 'infinity', corrected],
+    // Only PostgreSQL knows it.
+    ...(kit.erpType === 'postgres' ? [['was infinity', 'infinity', corrected] as const] : []),
   ] as const)
-    it(`that ${what} is no sign of a restored ERP when it is corrected`, async function () {
-      if (first === 'infinity' && kit.erpType !== 'postgres') this.skip();
+    it(`that ${what} is no sign of a restored ERP when it is corrected`, async () => {
       const lab = await kit.start({ customers: 2, orders: 4 });
       const { id } = await insertSampleOrder(lab.erp, { time: '2026-02-20 09:00:00.000000' });
       await lab.changeErp('UPDATE sales_orders SET updated_at=? WHERE id=?', [first, id]);
