@@ -99,6 +99,16 @@ export interface Presence {
   left?: Map<string, string>;
 }
 
+/**
+ * Whether the ERP has the row of a known key beside the one of a new key. A column that got another type may call both keys equal,
+ * so that the new row answers to the known key, or hold the known key no more.
+ */
+export function isStillThere({ existing, answeredBy }: Presence, known: string, newKey: string): boolean {
+  if (existing === null) return true;
+  const answer = answeredBy?.get(known);
+  return existing.has(known) && answer !== null && answer !== newKey;
+}
+
 /** How many rows a query yields, and how many are left after each condition of the settings. */
 export interface Funnel {
   /** The setting of the query. */

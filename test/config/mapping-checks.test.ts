@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { formerFingerprint, mappingFingerprint } from '../../src/outbound/capture/mapping-fingerprint.js';
+import { formerFingerprint, mappingFingerprint } from '../../src/outbound/outbox/content-hash.js';
 import { merge } from '../support/merge-settings.js';
 import { load, pathsOf, problemsOf, removeFolders, validSettings } from './folder.js';
 

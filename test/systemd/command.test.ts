@@ -56,6 +56,7 @@ describe('the command beside the service', function () {
     install('node', `#!/bin/sh\nexec "${process.execPath}" "$@"\n`);
     // The account of the service; the tests may run as root.
     install('id', '#!/bin/sh\necho 999\n');
+    expect((await waybill(['migrate'])).code).to.equal(0);
   });
 
   /** Runs the command in the caller's folder. @param stdout a file that the caller's shell has opened */

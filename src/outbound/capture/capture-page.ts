@@ -11,7 +11,7 @@ import { changedFields } from '../outbox/compose-update.js';
 import { afterThisPass } from '../outbox/message.js';
 import { type PassCounts, turnedKeysBrake } from './brake.js';
 import { type JudgedPage, judgement, noteAcknowledged } from './judged-rows.js';
-import { acknowledgedRecords, type KnownRecord, knownRecords, respell } from './known-records.js';
+import { acknowledgedRecords, type KnownRecord, knownRecords, renamedOrders, respell } from './known-records.js';
 import { holdLostLines } from './lost-lines.js';
 import {
   contentHash,
@@ -25,7 +25,6 @@ import {
   writePlans,
 } from './plan-row.js';
 import { brakeSource } from './raise-brake.js';
-import { renamedOrders } from './renamed-orders.js';
 import {
   findReplacements,
   type Replacement,

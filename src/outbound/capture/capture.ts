@@ -6,6 +6,7 @@ import { beginSweep, type SourceMarks } from '../../store/job-runs.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
 import { nextTurn } from '../../v8.js';
+import { mappingFingerprint } from '../outbox/content-hash.js';
 import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
 import type { SourceLook } from './brake.js';
@@ -22,7 +23,6 @@ import {
   openCursor,
   roomOf,
 } from './capture-result.js';
-import { mappingFingerprint } from './mapping-fingerprint.js';
 import { PassBrakes } from './pass-brakes.js';
 import { partsOf, rowsAtOnce, setUnchangedAside, waitingPages } from './rows-aside.js';
 import { overSources } from './sources.js';

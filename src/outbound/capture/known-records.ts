@@ -1,9 +1,10 @@
-import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
-import { type Entity, foldKey } from '../../model/record.js';
+import { type ErpPage, type ErpReader, isStillThere, type ReadCustomer, type ReadOrder } from '../../erp/erp-reader.js';
+import { type Entity, foldKey, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { padded, placeholders } from '../../store/rows.js';
+import { boundedText, padded, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import type { Removal } from '../outbox/message.js';
+import { changedIdentity } from './brake.js';
 import type { ClosedBinding, KnownBinding, NewestMessage } from './next-revision.js';
 
 export interface KnownRecord {
@@ -31,8 +32,7 @@ interface KnownDetails {
 
 /**
  * What is known of many records: the newest message and the bindings of each, by source key. Three queries for any number of keys.
- * @param lock holds the messages until the transaction ends: a message that was unsent when we
- * looked must not be claimed   before its successor is written, or two bodies would share one key
+ * @param lock until the transaction ends: what was unsent must not be claimed before its successor is written, under the same key
  */
 export async function knownRecords(
   tx: Tx,
@@ -243,4 +243,58 @@ function rename<R extends ReadCustomer | ReadOrder>(rows: readonly R[], spelling
     return [{ ...row, sourceKey, identity: JSON.stringify(Object.fromEntries(identity)) }];
   });
   return [...new Map(renamed.map((row) => [row.sourceKey, row])).values()];
+}
+
+/**
+ * Orders that are new to the store, and have number and identity of a known one whose row is gone: a person may have given the
+ * row another key. Sent as new, it would be at the service twice.
+ * @param isNew whether nothing was sent of a key, nor is on its way
+ * @returns the new key, and the known one
+ */
+export async function renamedOrders(
+  { store }: Pick<JobContext, 'store'>,
+  reader: ErpReader,
+  rows: readonly (ReadCustomer | ReadOrder)[],
+  isNew: (key: string) => boolean,
+): Promise<ReadonlyMap<string, string>> {
+  const orders = rows.flatMap((row) => (row.entity === 'order' && isNew(row.sourceKey) ? [row] : []));
+  const numbers = [...new Set(orders.flatMap(({ number }) => storedNumber(number) ?? []))];
+  if (numbers.length === 0) return new Map();
+  const known = await store.read('look for orders of the same number', (tx) => ordersOf(tx, numbers));
+  const pairs = known.flatMap((one) => orders.filter((row) => isSame(row, one)).map((row) => [row, one] as const));
+  if (pairs.length === 0) return new Map();
+  const keys = [...new Set(pairs.map(([, { sourceKey }]) => sourceKey))];
+  const presence = await reader.presence('order', keys, true);
+  const gone = pairs.filter(([row, { sourceKey }]) => !isStillThere(presence, sourceKey, row.sourceKey));
+  return new Map(gone.map(([row, { sourceKey }]) => [row.sourceKey, sourceKey]));
+}
+
+interface KnownOrder {
+  sourceKey: string;
+  number: string;
+  identity: string | null;
+}
+
+/** A number as the store has it; a server takes no statement that holds a text of any length. */
+const storedNumber = (number: string | null) => boundedText('outbox_message.number', number);
+
+function isSame(row: Pick<ReadOrder, 'sourceKey' | 'number' | 'identity'>, one: KnownOrder): boolean {
+  if (storedNumber(row.number) !== one.number || row.sourceKey === one.sourceKey) return false;
+  if (sourceOf(row.sourceKey) !== sourceOf(one.sourceKey)) return false;
+  return row.identity !== null && one.identity !== null && changedIdentity(one.identity, row.identity) === null;
+}
+
+/** The known orders with one of these numbers that are at the service, or may be. */
+async function ordersOf(tx: Tx, numbers: readonly string[]): Promise<KnownOrder[]> {
+  const listed = placeholders(numbers.length);
+  const of = (condition: string) => `number IN ${listed} AND CASE WHEN ${condition} THEN 1 ELSE 0 END=1`;
+  return tx.rows(
+    `SELECT b.source_key, m.number, b.identity FROM outbox_message m
+       JOIN binding b ON b.entity=m.entity AND b.source_key=m.source_key WHERE m.${of("m.entity='order'")}
+     UNION SELECT source_key, number, identity FROM binding WHERE ${of("entity='order'")}
+     UNION SELECT source_key, number, identity FROM outbox_message
+       WHERE ${of(`entity='order' AND operation='create' AND first_sent_at IS NOT NULL
+         AND state IN ('sending','in_doubt','pending','parked')`)}`,
+    [...numbers, ...numbers, ...numbers],
+  );
 }

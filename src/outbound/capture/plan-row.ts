@@ -6,14 +6,13 @@ import type { JobContext } from '../../ops/job-context.js';
 import { boundedText } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { RefreshedBinding } from '../outbox/bindings.js';
-import { contentOf, sha256, unknownContent } from '../outbox/content-hash.js';
+import { contentOf, sha256, underFingerprint, unknownContent } from '../outbox/content-hash.js';
 import { createKey, keyLifetimeMs, wireBody } from '../outbox/idempotency-key.js';
 import { afterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { changedIdentity, holdReason, suspicion } from './brake.js';
 import type { KnownRecord } from './known-records.js';
-import { underFingerprint } from './mapping-fingerprint.js';
 import { forcedRevision, nextRevision, replacesRecord } from './next-revision.js';
 
 type Fields = { readonly [name: string]: JsonValue };
@@ -130,7 +129,8 @@ export function planRow(
   const isUnproven = decision.operation === 'create' && mayHaveBeenSent(known);
   if (isUnproven) sentBefore = known.newest?.firstSentAt ?? null;
   const mappingFingerprint = pass.fingerprints[row.entity];
-  const { newest, binding } = underFingerprint(mappingFingerprint, settings, row.entity, known);
+  const newest = underFingerprint(mappingFingerprint, settings, row.entity, known.newest);
+  const binding = underFingerprint(mappingFingerprint, settings, row.entity, known.binding);
   const unmapped = row.content.mapped ? unfit : row.content.reason;
   const held = holdReason({
     operation: decision.operation,

@@ -148,7 +148,7 @@ class Delivery {
       return this.#waits.until(Math.min(Math.max(restMs, 1), pollMs));
     }
     // What is claimed now could not leave, and would be given back at once. On a full or broken disk that lasts.
-    if (!this.lease.mayStartRequest() || !this.lease.marks.mayLeave()) return this.#waits.until(idlePollMs);
+    if (!this.lease.mayStartRequest()) return this.#waits.until(idlePollMs);
     if (await this.lease.membership?.lacksPlace(rateLimiter)) return this.#waits.until(pollMs, 0);
     if (rateLimiter.usedUp !== null) {
       // What has a slot already may still be at the gate: a pause would take its turn away.

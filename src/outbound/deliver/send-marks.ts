@@ -25,8 +25,8 @@ export class SendMarks {
   /** Null: the file is not there, so that it proves nothing. */
   #descriptor: number | null = null;
   #isOpened = false;
-  /** It could be neither written nor removed. */
-  #isStuck = false;
+  /** It could be neither written nor removed: nothing may leave, and nothing need be claimed, until `leave` can. */
+  isStuck = false;
   /** Most marks are written one by one. */
   readonly #one = new Float64Array(2);
 
@@ -62,11 +62,6 @@ export class SendMarks {
     return messageId === null ? this.#write(places, [1]) : this.#write(placeOf(messageId), [heldMark(messageId) + 1]);
   }
 
-  /** Whether anything may leave, before it is claimed in vain: nothing may while the file is wrong and can not be removed either. */
-  mayLeave(): boolean {
-    return !this.#isStuck || this.leave(null);
-  }
-
   /** Nothing is under way any more: there is nothing left to prove. */
   close(): void {
     this.#remove();
@@ -99,7 +94,7 @@ export class SendMarks {
       }
       const at = headBytes + place * placeBytes;
       if (writeSync(this.#descriptor, bytes, 0, bytes.byteLength, at) === bytes.byteLength) {
-        this.#isStuck = false;
+        this.isStuck = false;
         return true;
       }
       throw new Error('there is no room for it');
@@ -110,10 +105,10 @@ export class SendMarks {
 
   /** @returns whether the file proves nothing from now on */
   #giveUp({ message }: Error): boolean {
-    const wasStuck = this.#isStuck;
-    this.#isStuck = !this.#remove();
+    const wasStuck = this.isStuck;
+    this.isStuck = !this.#remove();
     const about = { file: this.#file, error: message };
-    if (!this.#isStuck)
+    if (!this.isStuck)
       this.context.log.warn(
         'What leaves can not be noted beside the store: a kill will leave more in doubt than it must',
         about,
@@ -123,7 +118,7 @@ export class SendMarks {
         'Nothing is sent: what leaves can be neither noted beside the store, nor can the file be removed. Look after its disk, or restart Waybill',
         about,
       );
-    return !this.#isStuck;
+    return !this.isStuck;
   }
 
   #remove(): boolean {

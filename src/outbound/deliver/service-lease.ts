@@ -139,9 +139,10 @@ export class ServiceLease {
     }
   }
 
-  /** Whether a request that starts now ends, at its deadline, before another process could have the lease. */
+  /** Whether a request that starts now ends, at its deadline, before another process could have the lease, and can be noted. */
   mayStartRequest(): boolean {
     const { clock, settings } = this.context;
+    if (this.marks.isStuck && !this.marks.leave(null)) return false;
     const endsAtMs = clock.monotonicMs() + settings.service.deadlineSeconds * 1000;
     return !this.#lost && endsAtMs < this.lease.endsAtMonotonicMs;
   }

@@ -5,9 +5,9 @@ import type { ServiceSettings } from '../../config/sections/service.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import { secretText } from '../credential/credential.js';
 import { WatchedFiles, type WatchedFilesOptions } from '../credential/watched-files.js';
-import { passingInterimAnswers } from './interim-answers.js';
 import { proxyTunnel } from './proxy-tunnel.js';
 import { type Place, Pool } from './undici-adapter.js';
+import { passingInterimAnswers } from './wire-exchange.js';
 
 type Watching = Pick<WatchedFilesOptions<Material>, 'monotonicMs' | 'warn' | 'files'>;
 

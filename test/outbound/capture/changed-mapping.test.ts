@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { formerFingerprint, mappingFingerprint } from '../../../src/outbound/capture/mapping-fingerprint.js';
+import { formerFingerprint, mappingFingerprint } from '../../../src/outbound/outbox/content-hash.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
 import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { expect } from 'chai';
 import type { buildConnector } from 'undici';
-import { passingInterimAnswers } from '../../../src/service/wire/interim-answers.js';
+import { passingInterimAnswers } from '../../../src/service/wire/wire-exchange.js';
 
 const final = 'HTTP/1.1 201 Created\r\nContent-Length: 12\r\n\r\nHTTP/1.1 100';
 const interim = 'HTTP/1.1 100 Continue\r\n\r\n';
