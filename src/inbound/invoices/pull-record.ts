@@ -138,7 +138,7 @@ export async function endPull(
 }
 
 /**
- * Changes the record of a pull that nobody else has gone on with. A page that one pull read in its first pass would count as met
+ * Changes the record of a pull that no other pull has gone on with. A page that one pull read in its first pass would count as met
  * again in the second pass of the other, and prove a list that was never there.
  */
 async function goOn(tx: Tx, { id, progress }: OpenPull, row: Readonly<Row>): Promise<void> {

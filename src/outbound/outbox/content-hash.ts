@@ -75,7 +75,7 @@ export function mappingFingerprint(settings: Settings, entity: Entity): string {
 
 /**
  * What an earlier Waybill made of the same settings. Records keep it until a sweep meets them: an upgrade is no change of the
- * mapping. Whoever changes `mappingFingerprint` keeps here what it was.
+ * mapping. When `mappingFingerprint` changes, what it was is kept here.
  */
 export function formerFingerprint(settings: Settings, entity: Entity): string {
   return hashOf(mappingOf(settings, entity));
