@@ -1,6 +1,7 @@
 import { insertRows, placeholders, updateFrom } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { markFoundDue } from '../../store/write-back-due.js';
+import type { KnownInvoice } from './list-invoices.js';
 
 /** A condition on `invoice`: the list that it would stand on is proven, so an invoice that is not on it has left. */
 export const listIsProven = `EXISTS (SELECT 1 FROM invoice_group g WHERE g.is_proven=1
@@ -27,20 +28,10 @@ const hasLeftInState = `EXISTS (SELECT 1 FROM invoice_staging s
 /** A condition on `invoice`: it leaves by what is missing (from the list, or at its own address), not by a state that is said of it. */
 export const isDropped = `unlisted_at IS NULL AND (${hasLeft} OR (${listIsProven} AND NOT ${isStaged})) AND NOT ${hasLeftInState}`;
 
-/** An invoice as it is known, before a pull changes it. */
-export interface KnownInvoice {
-  invoiceNo: string;
-  customerCode: string | null;
-  amount: number;
-  dueDate: string;
-  status: string;
-  unlistedAt: number | null;
-}
-
 /** Invoices that the staged list shows in another way than they are known, or again after they had left. */
 export async function differingInvoices(tx: Tx, limit: number): Promise<KnownInvoice[]> {
   return tx.rows(
-    `SELECT t.invoice_no, t.customer_code, t.amount, t.due_date, t.status, t.unlisted_at
+    `SELECT t.invoice_no, t.customer_code, t.amount, t.due_date, t.status, t.first_listed_at, t.unlisted_at, t.left_status
        FROM invoice t JOIN (${staged}) v ON v.invoice_no=t.invoice_no WHERE ${differs}
       ORDER BY t.invoice_no LIMIT ${Math.trunc(limit)}`,
   );

@@ -1,5 +1,6 @@
+import type { KnownInvoice } from '../../inbound/invoices/list-invoices.js';
 import { type PullResult, pull } from '../../inbound/invoices/pull.js';
-import { differingInvoices, type KnownInvoice } from '../../inbound/invoices/swap-invoices.js';
+import { differingInvoices } from '../../inbound/invoices/swap-invoices.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../../service/service-client.js';
@@ -93,9 +94,7 @@ function sumOf({ day, records, total }: DayRow, currency: string, side: 'erp' | 
 }
 
 interface ChangedInvoice extends KnownInvoice {
-  firstListedAt: number;
   missedAt: number | null;
-  leftStatus: string | null;
 }
 
 async function changesSince(tx: Tx, since: number): Promise<ChangedInvoice[]> {
