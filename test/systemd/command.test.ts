@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import {
   chmodSync,
   closeSync,
+  existsSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -53,17 +54,17 @@ describe('the command beside the service', function () {
       chmodSync(dir.file(`bin/${name}`), 0o755);
     };
     install('waybill', script);
-    install('node', `#!/bin/sh\nexec "${process.execPath}" "$@"\n`);
+    install('node', `#!/bin/sh\necho "$HOME" >"${dir.file('home')}"\nexec "${process.execPath}" "$@"\n`);
     // The account of the service; the tests may run as root.
     install('id', '#!/bin/sh\necho 999\n');
     expect((await waybill(['migrate'])).code).to.equal(0);
   });
 
   /** Runs the command in the caller's folder. @param stdout a file that the caller's shell has opened */
-  const waybill = async (args: string[], stdout: number | 'pipe' = 'pipe') => {
+  const waybill = async (args: string[], stdout: number | 'pipe' = 'pipe', env: NodeJS.ProcessEnv = {}) => {
     const child = spawn(dir.file('bin/waybill'), args, {
       cwd: caller,
-      env: { PATH: `${dir.file('bin')}:${process.env.PATH}`, HOME: dir.path },
+      env: { PATH: `${dir.file('bin')}:${process.env.PATH}`, HOME: dir.path, ...env },
       stdio: ['ignore', stdout, 'pipe'],
     });
     const printed = child.stdout ? text(child.stdout) : Promise.resolve('');
@@ -74,6 +75,20 @@ describe('the command beside the service', function () {
     ]);
     return { code, out, err };
   };
+
+  it("runs no code that the caller's environment names", async () => {
+    const marker = dir.file('loaded');
+    const code = join(caller, 'code.cjs');
+    writeFileSync(code, `require('node:fs').writeFileSync(${JSON.stringify(marker)}, '')`);
+    const { code: exitCode } = await waybill(['status'], 'pipe', {
+      NODE_OPTIONS: `--require ${code}`,
+      NODE_PATH: caller,
+    });
+    expect(exitCode).to.equal(0);
+    expect(existsSync(marker)).to.equal(false);
+    // Node looks for modules that are missing in $HOME/.node_modules.
+    expect(readFileSync(dir.file('home'), 'utf8').trim()).to.equal(state);
+  });
 
   it('writes a copy where the caller stands, and reads lists from there', async () => {
     const backup = await waybill(['backup', 'copy.sqlite']);

@@ -61,6 +61,12 @@ export interface Catalogue {
 }
 
 /**
+ * Options of TypeORM that name the driver's module. Without it TypeORM loads the module by name, and falls back to
+ * `node_modules` in the working directory: whoever owns that folder would run code in this process.
+ */
+export type StoreOptions = DataSourceOptions & { driver: object };
+
+/**
  * All in which one database differs from another as a store. SQL that stands elsewhere is understood by each of them; a further
  * database is one more file in this folder, its line in `dialects.ts`, and its settings.
  */
@@ -72,7 +78,7 @@ export interface StoreDialect {
   readonly connections: number;
   /** So many messages are claimed in one transaction at most, and three quarters of them settled. */
   readonly messagesAtOnce: number;
-  options(settings: StoreSettings, readOnly: boolean): DataSourceOptions;
+  options(settings: StoreSettings, readOnly: boolean): StoreOptions;
   /** How messages call it, e.g. `waybill@db.example:5432/waybill`. */
   place(settings: StoreSettings): string;
   /** Statements stay prepared, so that the same text again costs less. */

@@ -1,8 +1,9 @@
+import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
-import type { DataSourceOptions, QueryRunner } from 'typeorm';
+import type { QueryRunner } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { mysqlTransport } from '../../model/mysql-transport.js';
-import type { StoreDialect } from './dialect.js';
+import type { StoreDialect, StoreOptions } from './dialect.js';
 import { unionOfParameters } from './sqlite.js';
 
 /** The pool lets go of a connection after this time without use; the server has to wait longer than that. */
@@ -41,11 +42,12 @@ export const mysql: StoreDialect = {
   // With half as many the server takes a sixth more CPU time for each message, and a drain an eighth longer.
   messagesAtOnce: 256,
   keepsStatements: false,
-  options(settings): DataSourceOptions {
+  options(settings): StoreOptions {
     const { database, user, password, ...place } = serverOf(settings);
     const transport = mysqlTransport(place);
     return {
       type: 'mysql',
+      driver: createRequire(import.meta.url)('mysql2'),
       host: transport.host,
       port: transport.port,
       ...('ssl' in transport ? { ssl: transport.ssl } : {}),

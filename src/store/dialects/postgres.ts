@@ -1,10 +1,11 @@
 import type { EventEmitter } from 'node:events';
+import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import types from 'pg-types';
-import type { DataSource, DataSourceOptions } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { postgresTransport } from '../../model/postgres-transport.js';
-import type { SqlValue, StoreDialect } from './dialect.js';
+import type { SqlValue, StoreDialect, StoreOptions } from './dialect.js';
 import { standardSql } from './sqlite.js';
 
 /**
@@ -54,12 +55,15 @@ export const postgres: StoreDialect = {
   // With twice as many a drain took a tenth longer.
   messagesAtOnce: 128,
   keepsStatements: false,
-  options(settings, readOnly): DataSourceOptions {
+  options(settings, readOnly): StoreOptions {
     const { database, user, password, ...place } = serverOf(settings);
     const { host, port, ssl } = postgresTransport(place);
     const limits = readOnly ? [...session, 'default_transaction_read_only=on'] : session;
     return {
       type: 'postgres',
+      driver: createRequire(import.meta.url)('pg'),
+      // Not null, for which TypeORM would look for pg-native.
+      nativeDriver: false,
       host,
       port,
       database,

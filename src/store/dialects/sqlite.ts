@@ -1,9 +1,9 @@
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DataSource, DataSourceOptions } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { type SqliteFile, sqliteDriver } from '../../sqlite.js';
-import type { DriverError, SqlValue, StoreDialect, StoreSession } from './dialect.js';
+import type { DriverError, SqlValue, StoreDialect, StoreOptions, StoreSession } from './dialect.js';
 
 /** What SQLite and PostgreSQL say alike. */
 export const standardSql = {
@@ -33,7 +33,7 @@ export const sqlite: StoreDialect = {
   connections: 1,
   // A transaction stops everything else in this process meanwhile.
   messagesAtOnce: 128,
-  options(settings, readOnly): DataSourceOptions {
+  options(settings, readOnly): StoreOptions {
     const file = fileOf(settings);
     if (!readOnly) createPrivateFile(file);
     return {
