@@ -9,8 +9,11 @@ export type Verdict =
   | { kind: 'delivered'; serviceId: string; flag: string | null; state?: string; total?: number }
   /** The request may have taken effect: timeout, reset, cut-off answer, 5xx, any unlisted status. */
   | { kind: 'in_doubt'; reason: string }
-  /** The endpoint's success status with a complete body that is no acknowledgement, or another 2xx with a JSON object. */
-  | { kind: 'invalid'; reason: string }
+  /**
+   * The endpoint's success status with a complete body that is no acknowledgement, or another 2xx with a JSON object.
+   * `saysFailed`: the service itself says that it failed, which may be about this record alone.
+   */
+  | { kind: 'invalid'; reason: string; saysFailed?: true }
   /** Provably nothing was sent. `tls`: the service's certificate was not accepted. */
   | { kind: 'unavailable'; reason: string; tls: boolean }
   /**

@@ -4,8 +4,10 @@ import type { AcknowledgementSettings } from '../config/sections/service-answers
 import type { Entity } from '../model/record.js';
 import { valueAt } from '../model/record.js';
 import type { Delivered } from '../model/verdict.js';
+import { isDecimal, whyNoAmount } from './amount.js';
+import type { AnswerPlaces } from './failure-mark.js';
 import type { Expectation } from './judge.js';
-import { isExact, parseJson } from './parse-json.js';
+import { isExact } from './parse-json.js';
 
 /** U+FFFD stands where bytes were no UTF-8, and half of a pair is no text: what came is not what the service meant. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
@@ -35,7 +37,6 @@ export const endpointNames = {
 const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 /** A number in place of a state is no state, nor is one that comes as text because JavaScript would round it. */
 const stateText = acknowledgedText.refine((value) => !number.test(value) || isExact(value), 'is a number');
-const total = z.number().int().safe();
 const createdAt = z.iso.datetime({ offset: true });
 
 export interface AcknowledgementRequest {
@@ -49,6 +50,8 @@ export interface AcknowledgementRequest {
 }
 
 type AcknowledgementProfile = Pick<ServiceSettings, 'acknowledgement' | 'checkTotal'>;
+type OrderPlaces = Pick<AcknowledgementSettings, 'orderId' | 'orderState' | 'orderTotal'>;
+type TotalProfile = Pick<ServiceSettings, 'checkTotal'> & { acknowledgement: Pick<OrderPlaces, 'orderTotal'> };
 
 /** What has to come back for a write: an acknowledgement of exactly this record. */
 export function expectAcknowledgement(
@@ -62,23 +65,36 @@ export function expectAcknowledgement(
     asks: operation,
     entity,
     answers: [successStatus],
-    // 204 is complete without a body (RFC 9110, 15.3.5).
-    read: (status, body) => readAcknowledgement(profile, request, status === 204 && body === '' ? '{}' : body),
+    places: acknowledgementPlaces(profile.acknowledgement, entity),
+    // 204 is complete without a body (RFC 9110, 15.3.5), and of what is gone there is nothing more to say.
+    read: (status, json, body) =>
+      readAcknowledgement(profile, request, body === '' && (status === 204 || operation === 'delete') ? {} : json),
     gone: operation === 'delete' && expectedId !== null ? gone(expectedId) : undefined,
     successSetting: `service.endpoints.${endpointNames[entity][operation]}.successStatus`,
   };
+}
+
+/** Where the answer to a write, or to the question for an order, has its values. Pure. */
+export function acknowledgementPlaces(places: AcknowledgementSettings, entity: Entity): AnswerPlaces {
+  const { customerId, customerState, orderId, orderState, orderTotal, orderCreatedAt } = places;
+  return entity === 'customer'
+    ? { values: [customerId, customerState], id: customerId, amounts: new Set() }
+    : { values: [orderId, orderState, orderTotal, orderCreatedAt], id: orderId, amounts: amountsAt(orderTotal) };
+}
+
+/** Names of the fields that hold amounts in an answer that shows an order. */
+export function amountsAt(total: string | undefined): ReadonlySet<string> {
+  return new Set(['price', total?.split('.').at(-1) ?? 'total']);
 }
 
 /** Checks the body of a success answer. Unknown fields are welcome, missing or misshapen ones are not. */
 function readAcknowledgement(
   profile: AcknowledgementProfile,
   request: AcknowledgementRequest,
-  body: string,
+  value: unknown,
 ): Delivered | string {
-  const { acknowledgement: places, checkTotal } = profile;
+  const { acknowledgement: places } = profile;
   const invalid = (reason: string) => `no valid acknowledgement: ${reason}`;
-  // Of what is gone there is nothing more to say.
-  const value = request.operation === 'delete' && body === '' ? {} : parseJson(body);
   if (value === undefined) return invalid('the body is no JSON, or says one thing twice');
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return invalid('the body is no JSON object');
   const isOrder = request.entity === 'order';
@@ -96,10 +112,11 @@ function readAcknowledgement(
   const given = read(isOrder ? places.orderId : places.customerId, acknowledgedId, isNewOrder);
   const statePlace = isOrder ? places.orderState : places.customerState;
   const said = read(statePlace, isNewOrder ? stateText : z.unknown(), isNewOrder);
-  const sum = isOrder ? read(places.orderTotal, total, isNewOrder && checkTotal === 'exact') : null;
+  const sum = isOrder ? totalAt(profile, value, isNewOrder) : null;
+  if (typeof sum === 'string') problems.push(sum);
   if (isNewOrder) read(places.orderCreatedAt, createdAt, true);
   const [problem] = problems;
-  if (problem !== undefined) return invalid(problem);
+  if (problem !== undefined || typeof sum === 'string') return invalid(problem ?? '');
 
   const serviceId = given ?? request.expectedId;
   if (!serviceId) return invalid('the body names no id');
@@ -115,6 +132,20 @@ function readAcknowledgement(
   };
 }
 
+/**
+ * The total that an answer gives of an order; null: none, or none that `service.checkTotal` asks for.
+ * @returns a text that says why it is no total
+ */
+function totalAt(profile: TotalProfile, answer: unknown, isRequired: boolean): number | null | string {
+  const place = profile.acknowledgement.orderTotal;
+  const found = valueAt(answer, place) ?? null;
+  const problem = whyNoAmount(found);
+  if (problem === null) return found as number;
+  if (profile.checkTotal === 'off' || (found === null && !isRequired)) return null;
+  const advice = isDecimal(found) ? '. If the service gives totals in another unit, set service.checkTotal: off' : '';
+  return `${place}: ${problem}${advice}`;
+}
+
 function totalFlag(profile: AcknowledgementProfile, expected: bigint | null, acknowledged: number | null) {
   if (profile.checkTotal === 'off' || expected === null || acknowledged === null) return null;
   if (BigInt(acknowledged) === expected) return null;
@@ -128,18 +159,17 @@ const namedId = z.union([z.string(), z.number().int().safe().transform(String)])
  * @returns a text that says why it is no such answer
  */
 export function readOrderAnswer(
-  places: Pick<AcknowledgementSettings, 'orderId' | 'orderState' | 'orderTotal'>,
+  profile: Pick<ServiceSettings, 'checkTotal'> & { acknowledgement: OrderPlaces },
   orderId: string,
-  body: string,
+  value: unknown,
 ): { status: string; total: number | null } | string {
-  const value = parseJson(body);
+  const places = profile.acknowledgement;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'the body is no JSON object';
   const named = namedId.safeParse(valueAt(value, places.orderId));
   if (!named.success) return `${places.orderId}: it names no order`;
   if (named.data !== orderId) return `the answer is about ${named.data.slice(0, 255)}, not ${orderId}`;
   const status = acknowledgedText.safeParse(valueAt(value, places.orderState));
   if (!status.success) return `${places.orderState}: ${status.error.issues[0]?.message}`;
-  const said = total.nullish().safeParse(valueAt(value, places.orderTotal));
-  if (!said.success) return `${places.orderTotal}: ${said.error.issues[0]?.message}`;
-  return { status: status.data, total: said.data ?? null };
+  const total = totalAt(profile, value, false);
+  return typeof total === 'string' ? total : { status: status.data, total };
 }

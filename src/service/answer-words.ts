@@ -96,6 +96,9 @@ export function excerptOf(body: string, secrets: readonly string[]): string {
   return plain.slice(0, maxExcerpt);
 }
 
+/** What is written again keeps the form of every decimal, because any may be an amount. */
+const isAnyAmount = () => true;
+
 /** A secret of fewer characters may turn up by chance. */
 const leastTelling = 12;
 
@@ -111,7 +114,8 @@ export class AnswerRedaction {
   exchange(exchange: WireExchange, answers: readonly number[]): WireExchange {
     if (exchange.kind !== 'answer') return { ...exchange, reason: redact(exchange.reason, this.secrets()) };
     const isSuccess = exchange.status < 300 && answers.includes(exchange.status);
-    return isSuccess ? exchange : { ...exchange, body: redact(exchange.body, this.secrets()) };
+    const quotable = () => redact(exchange.body, this.secrets());
+    return isSuccess ? { ...exchange, quotable } : { ...exchange, body: quotable() };
   }
 
   /** @param knownIds what the record is called already, and a customer by our own code; any other id is the answer's */
@@ -137,10 +141,10 @@ export class AnswerRedaction {
   readable(body: string): string {
     const telling = this.#telling();
     // Where letters are written as codes, a credential shows only once they are read.
-    const value = body.includes('\\u') ? parseJson(body) : undefined;
+    const value = body.includes('\\u') ? parseJson(body, isAnyAmount) : undefined;
     const plain = value === undefined ? body : JSON.stringify(value);
     if (redact(plain, telling) === plain) return body;
-    return this.#redactedJson(value ?? parseJson(body)) ?? redact(body, telling);
+    return this.#redactedJson(value ?? parseJson(body, isAnyAmount)) ?? redact(body, telling);
   }
 
   /** JSON of a value, with our credentials taken out of every text and every name. */

@@ -3,6 +3,7 @@ import type { AnswerPattern } from '../config/sections/service-answers.js';
 import type { Entity } from '../model/record.js';
 import type { Failure, FoundRecord } from '../model/verdict.js';
 import { errorBody } from './answer-words.js';
+import { type AnswerPlaces, findFailureMark } from './failure-mark.js';
 import { parseJson } from './parse-json.js';
 import { retryAfterMs } from './rate-limit/rate-limit-headers.js';
 import type { WireExchange } from './wire/wire-exchange.js';
@@ -45,8 +46,13 @@ export interface Expectation<Answer> {
   entity: Entity | 'invoice';
   /** The statuses that answer. */
   answers: readonly number[];
-  /** Reads a complete answer with one of them. @returns a text that says why it is none */
-  read: (status: number, body: string) => Answer | string;
+  places: AnswerPlaces;
+  /**
+   * Reads a complete answer with one of them that does not say that it failed.
+   * @param json of the body; undefined: the body is none
+   * @returns a text that says why it is none
+   */
+  read: (status: number, json: unknown, body: string) => Answer | string;
   /** What it means that the record is gone, where this is an answer; see `service.answers.gone`. */
   gone?: ((reason: string) => Answer) | undefined;
   /** Reads the record from an answer "already exists". */
@@ -76,14 +82,20 @@ export function judge<Answer>(
   const isCutOff = exchange.kind === 'cut_off';
   const body = isCutOff ? '' : exchange.body;
 
-  if (expected.answers.includes(status) && !isCutOff) {
-    const answer = expected.read(status, body);
+  const isAnswer = expected.answers.includes(status) && !isCutOff;
+  const isSuccess = status >= 200 && status < 300 && !isCutOff;
+  const json = isAnswer || isSuccess ? parseAnswer(expected.places, body) : undefined;
+  // The service's own "no" comes with a success status, too. It is no proof that nothing took effect.
+  const failure = isSuccess ? findFailureMark(json, expected.places, profile.errorBody) : null;
+  if (isAnswer && failure === null) {
+    const answer = expected.read(status, json, body);
     return typeof answer === 'string' ? { kind: 'invalid', reason: `HTTP ${status}, but ${answer}` } : answer;
   }
 
-  const error = errorBody(body, profile.errorBody);
+  const error = errorBody(exchange.kind === 'answer' ? (exchange.quotable?.() ?? body) : body, profile.errorBody);
   const words = isCutOff ? exchange.reason : error.message || 'no reason given';
-  const reason = `HTTP ${status}${error.code ? ` ${error.code}` : ''}: ${words}`;
+  const said = failure === null ? '' : `, but it says that it failed (${failure})`;
+  const reason = `HTTP ${status}${said}${error.code ? ` ${error.code}` : ''}: ${words}`;
   const matches = (patterns: readonly AnswerPattern[]) => matchesAnswer(patterns, status, error.code, body);
   const { asks, entity } = expected;
 
@@ -112,6 +124,8 @@ export function judge<Answer>(
       retryAfterMs: blockMs,
       ...(status >= 400 && status < 500 ? {} : { mayHaveTakenEffect: true as const }),
     };
+
+  if (failure !== null) return { kind: 'invalid', reason, saysFailed: true };
 
   // A 429 is decided before the idempotency layer of a service: nothing took effect.
   if (status === 429) return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) };
@@ -155,6 +169,11 @@ export function judge<Answer>(
 /** Words of services, and of what stands before them, that shut us out for a while rather than for good. */
 const soundsBlocked = /\bblock|\bbann?(ed|s)?\b|\brate|throttl|too.many|\bquota|suspen|\babus|temporar/i;
 const ifBlocked = '. If this is a block that ends by itself, name the answer in service.answers.blocked';
+
+/** The JSON of an answer, with its amounts as they are written. */
+export function parseAnswer({ amounts }: Pick<AnswerPlaces, 'amounts'>, body: string): unknown {
+  return parseJson(body, (name) => amounts.has(name));
+}
 
 function isJsonObject(body: string): boolean {
   const value = parseJson(body);

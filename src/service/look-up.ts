@@ -3,7 +3,9 @@ import type { LookUpEndpoint } from '../config/sections/service-endpoints.js';
 import type { Entity, JsonValue } from '../model/record.js';
 import { valueAt } from '../model/record.js';
 import type { FoundRecord, LookUpFinding } from '../model/verdict.js';
-import { acknowledgedId, idIsCode } from './acknowledgement.js';
+import { acknowledgedId, amountsAt, idIsCode } from './acknowledgement.js';
+import { isDecimal, whyNoAmount } from './amount.js';
+import type { AnswerPlaces } from './failure-mark.js';
 import type { Expectation } from './judge.js';
 import { parseJson } from './parse-json.js';
 
@@ -43,15 +45,22 @@ export function expectFinding(
     asks: 'look_up',
     entity,
     answers: [absentStatus, successStatus],
-    read: (status, body) =>
-      status === absentStatus ? { kind: 'none' } : readLookUp(endpoint, record, idempotencyKey, body),
+    places: lookUpPlaces(endpoint),
+    read: (status, json) =>
+      status === absentStatus ? { kind: 'none' } : readLookUp(endpoint, record, idempotencyKey, json),
   };
 }
 
+function lookUpPlaces({ list, id, match, total }: LookUpEndpoint): AnswerPlaces {
+  const amounts = amountsAt(total);
+  // Of a list, the other places are in its entries.
+  if (list !== undefined) return { values: [list], id: null, amounts };
+  return { values: [id, ...Object.keys(match), ...(total === undefined ? [] : [total])], id, amounts };
+}
+
 /** What the body of a look-up's success proves. */
-function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: string, text: string): LookUpFinding {
+function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: string, body: unknown): LookUpFinding {
   const odd = (reason: string): LookUpFinding => ({ kind: 'odd', reason });
-  const body = parseJson(text);
   if (!isFields(body) && !Array.isArray(body)) return odd('the answer is no JSON object');
   const list = endpoint.list === undefined ? body : valueAt(body, endpoint.list);
   if (endpoint.list !== undefined && !Array.isArray(list)) return odd(`the answer has no list ${endpoint.list}`);
@@ -76,14 +85,18 @@ function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: st
     return odd(
       `what was found has no ${endpoint.id} that is an id (check service.adoption.idField, or the id of the look-up)`,
     );
-  const total = endpoint.total === undefined ? null : valueAt(one, endpoint.total);
-  if (typeof total === 'number' && !Number.isSafeInteger(total)) return odd(`its total ${total} is no whole amount`);
+  const total = (endpoint.total === undefined ? null : valueAt(one, endpoint.total)) ?? null;
+  const problem = total === null ? null : whyNoAmount(total);
+  if (problem !== null)
+    return odd(
+      `its ${endpoint.total}: ${problem}${isDecimal(total) ? ' (leave out the total of the look-up if the service gives it in another unit)' : ''}`,
+    );
   const shown = besides(one, (compared[0] as [string, string])[0]);
   const differs = Object.keys(record).filter(
     (name) =>
       Object.hasOwn(shown, name) && JSON.stringify(shown[name]) !== JSON.stringify(record[name]) && name !== 'items',
   );
-  return { kind: 'found', serviceId: id.data, total: typeof total === 'number' ? total : null, differs, shown };
+  return { kind: 'found', serviceId: id.data, total: total as number | null, differs, shown };
 }
 
 function fieldOf(name: string, record: Fields, idempotencyKey: string): string | null {
@@ -131,7 +144,7 @@ export function customerInAnswer(
   if (adoption.customers === 'off' || adoption.answerRecord === undefined) return null;
   const carried = valueAt(parseJson(body), adoption.answerRecord);
   if (!isFields(carried)) return null;
-  const finding = readLookUp(byCode(service), record, '', JSON.stringify(carried));
+  const finding = readLookUp(byCode(service), record, '', carried);
   return finding.kind === 'found' ? finding : null;
 }
 

@@ -5,17 +5,21 @@
  * - A name that stands twice in one object makes the whole ambiguous (RFC 8259, 4): no JSON.
  * - A number that JavaScript would round comes as the text of its digits. So an id keeps every digit, and an amount is
  *   refused by a caller that asks for a number.
+ * - An amount that is written with a decimal point or an exponent may come as text as well, and does if its value is whole:
+ *   1200.0 is 1200 to JavaScript, and nobody could tell any more that the service does not count in the smallest unit.
  * - What is nested deeper than `deepest` is no JSON: code that walks through it would run out of stack.
  *
  * A byte order mark before it is no reason to doubt an acknowledgement (RFC 8259, 8.1).
+ * @param isAmount tells by its name whether a field holds an amount of money
  */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, isAmount: (name: string) => boolean = () => false): unknown {
   const json = text.startsWith('\uFEFF') ? text.slice(1) : text;
   try {
     const value: unknown = JSON.parse(json);
-    // What is written again to the letter repeats no name and rounds no number but a long one. A short text is not deep.
+    // What is written again to the letter repeats no name, has no decimal that is whole, and rounds no number but a long one. A
+    // short text is not deep.
     if (json.length < 2 * deepest && !/\d{16}/.test(json) && JSON.stringify(value) === json) return value;
-    const exact = withExactNumbers(json);
+    const exact = withExactNumbers(json, isAmount);
     return exact === json ? value : exact === null ? undefined : JSON.parse(exact);
   } catch {
     return undefined;
@@ -26,15 +30,15 @@ const deepest = 100;
 const number = /-?\d[\d.eE+-]*/y;
 
 /**
- * The same JSON with quotes around every number that JavaScript would round; null when a name is repeated, or all is nested
- * too deep. Walks by hand:
- * a pattern for strings runs out of stack on long ones.
+ * The same JSON with quotes around every number that JavaScript would round, and around amounts that are decimals; null when a
+ * name is repeated, or all is nested too deep. Walks by hand: a pattern for strings runs out of stack on long ones.
  * @param json known to be well-formed
  */
-function withExactNumbers(json: string): string | null {
+function withExactNumbers(json: string, isAmount: (name: string) => boolean): string | null {
   /** For each open object the names so far; null for an open list. */
   const open: (Set<string> | null)[] = [];
   let isName = false;
+  let lastName = '';
   let exact = '';
   let copied = 0;
   for (let at = 0; at < json.length; at++) {
@@ -47,6 +51,7 @@ function withExactNumbers(json: string): string | null {
         const name = written.includes('\\') ? (JSON.parse(`"${written}"`) as string) : written;
         if (names.has(name)) return null;
         names.add(name);
+        lastName = name;
         isName = false;
       }
       at = end;
@@ -62,7 +67,7 @@ function withExactNumbers(json: string): string | null {
       number.lastIndex = at;
       const digits = number.exec(json)?.[0] ?? char;
       const end = at + digits.length;
-      if (!isExact(digits)) {
+      if (!isExact(digits) || (/[.eE]/.test(digits) && isAmount(lastName))) {
         exact += `${json.slice(copied, at)}"${digits}"`;
         copied = end;
       }

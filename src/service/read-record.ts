@@ -1,9 +1,9 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import { type Entity, type JsonValue, type OrderItem, orderTotal, valueAt } from '../model/record.js';
-import { readOrderAnswer } from './acknowledgement.js';
+import { acknowledgementPlaces, readOrderAnswer } from './acknowledgement.js';
+import { isDecimal } from './amount.js';
 import { fillPath } from './compose-request.js';
 import { besides, customerEndpoint, expectFinding, lookUpAddress } from './look-up.js';
-import { parseJson } from './parse-json.js';
 import type { ReadQuestion } from './service-client.js';
 
 type Fields = { [name: string]: JsonValue };
@@ -27,7 +27,7 @@ export interface BoundRecord {
 
 /** How the service is asked for all that it holds of one record; `problem`: why it can't be. Pure. */
 export function recordQuestion(
-  service: Pick<ServiceSettings, 'acknowledgement' | 'adoption' | 'endpoints'>,
+  service: Pick<ServiceSettings, 'acknowledgement' | 'adoption' | 'checkTotal' | 'endpoints'>,
   { entity, serviceId, record, idempotencyKey }: BoundRecord,
 ): ReadQuestion<ShownRecord> | { problem: string } {
   const { acknowledgement, endpoints } = service;
@@ -40,12 +40,12 @@ export function recordQuestion(
       path: address.filled,
       query: {},
       answers: [successStatus, absentStatus],
-      read: (status, body) => {
-        if (status === absentStatus) return absentIn(body);
-        const said = readOrderAnswer(acknowledgement, serviceId, body);
+      places: acknowledgementPlaces(acknowledgement, 'order'),
+      read: (status, json) => {
+        if (status === absentStatus) return absentIn(json);
+        const said = readOrderAnswer(service, serviceId, json);
         if (typeof said === 'string') return said;
-        const fields = besides(parseJson(body) as Fields, acknowledgement.orderId);
-        return { kind: 'shown', fields, total: said.total === null ? totalOf(fields) : BigInt(said.total) };
+        return shownRecord(besides(json as Fields, acknowledgement.orderId), said.total);
       },
     };
   }
@@ -56,29 +56,37 @@ export function recordQuestion(
   if (asked === null) return { problem: 'what was sent of it is not known any more, and the look-up asks by it' };
   const address = lookUpAddress(endpoint, asked, idempotencyKey ?? '');
   if ('problem' in address) return address;
-  const { answers, read } = expectFinding(endpoint, entity, asked, idempotencyKey ?? '');
+  const { answers, places, read } = expectFinding(endpoint, entity, asked, idempotencyKey ?? '');
   const ofCustomer = endpoints.lookUpCustomer ? 'lookUpCustomer' : 'readCustomer';
   return {
     endpoint: entity === 'order' ? 'lookUpOrder' : ofCustomer,
     ...address,
     answers,
-    read: (status, body) => {
-      const finding = read(status, body);
+    places,
+    read: (status, json, body) => {
+      const finding = read(status, json, body);
       if (typeof finding === 'string') return finding;
       if (finding.kind === 'odd') return finding.reason;
       if (finding.kind === 'several') return `the service shows ${finding.count} such records`;
-      if (finding.kind === 'none') return absentIn(body);
+      if (finding.kind === 'none') return absentIn(json);
       if (finding.serviceId !== serviceId) return `the service shows ${finding.serviceId}, not ${serviceId}`;
-      const { shown, total } = finding;
-      return { kind: 'shown', fields: shown, total: total === null ? totalOf(shown) : BigInt(total) };
+      return shownRecord(finding.shown, finding.total);
     },
   };
 }
 
 /** A page for people, or nothing, may come from a gateway that has lost the service behind it. */
-function absentIn(body: string): ShownRecord | string {
-  const value = parseJson(body);
+function absentIn(value: unknown): ShownRecord | string {
   return typeof value === 'object' && value !== null ? { kind: 'absent' } : 'the body is no JSON object';
+}
+
+/** What the service shows; amounts in another unit than ours can't be compared. */
+function shownRecord(fields: Fields, total: number | null): ShownRecord | string {
+  const prices = Array.isArray(fields.items) ? fields.items.map((item) => valueAt(item, 'price')) : [];
+  const decimal = prices.find(isDecimal);
+  if (decimal !== undefined)
+    return `items: a price of ${decimal} has a decimal point or an exponent, so the service does not give it in the smallest unit, as it is sent`;
+  return { kind: 'shown', fields, total: total === null ? totalOf(fields) : BigInt(total) };
 }
 
 function totalOf(fields: Fields): bigint | null {

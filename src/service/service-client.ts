@@ -16,7 +16,8 @@ import {
 import { OauthCredential, type OauthCredentialOptions } from './credential/oauth-credential.js';
 import type { FileSource } from './credential/watched-files.js';
 import { type EndpointNotice, EndpointWatch } from './endpoint-lifecycle.js';
-import { judge } from './judge.js';
+import { type AnswerPlaces, noPlaces } from './failure-mark.js';
+import { judge, parseAnswer } from './judge.js';
 import { expectFinding, lookUpAddress } from './look-up.js';
 import { RateLimiter } from './rate-limit/rate-limiter.js';
 import { concurrencyOf } from './rate-limit/sliding-slots.js';
@@ -54,8 +55,12 @@ export interface ReadQuestion<Value> {
   query: Record<string, string>;
   /** Statuses that answer it. */
   answers: readonly number[];
-  /** Makes of status and body what was asked for, or a text that says why it is none. */
-  read: (status: number, body: string) => Value | string;
+  places: AnswerPlaces;
+  /**
+   * Makes of status and body what was asked for, or a text that says why it is none.
+   * @param json of the body; undefined: the body is none
+   */
+  read: (status: number, json: unknown, body: string) => Value | string;
 }
 
 /** A request that sees what the service makes of it, and the answer as it came, with our credentials taken out. */
@@ -191,13 +196,14 @@ export class ServiceClient {
 
   /** Reads one page of a list, or one record. */
   async read<Value>(question: ReadQuestion<Value>, passage: Passage): Promise<Sent<ReadAnswer<Value>>> {
-    const { endpoint, path, query, answers } = question;
-    const read = (status: number, body: string): ReadAnswer<Value> | string => {
-      const value = question.read(status, this.#redaction.readable(body));
+    const { endpoint, path, query, answers, places } = question;
+    const read = (status: number, json: unknown, body: string): ReadAnswer<Value> | string => {
+      const readable = this.#redaction.readable(body);
+      const value = question.read(status, readable === body ? json : parseAnswer(places, readable), readable);
       return typeof value === 'string' ? `not what was asked for: ${value}` : { kind: 'read', value };
     };
     const entity = endpoint.endsWith('Order') ? 'order' : endpoint.endsWith('Customer') ? 'customer' : 'invoice';
-    const expected = { asks: 'read', entity, answers, read } as const;
+    const expected = { asks: 'read', entity, answers, places, read } as const;
     return this.#exchange({ endpoint, request: { method: 'GET', path, query }, expected, knownIds: [] }, passage);
   }
 
@@ -212,7 +218,7 @@ export class ServiceClient {
     const exchange = this.#redaction.exchange(timed.exchange, []);
     const { startedAtMs, durationMs, requests } = timed;
     const answer = exchange.kind === 'answer' ? exchange : null;
-    const expected = { asks: 'read', entity: 'order', answers: [], read: () => '' } as const;
+    const expected = { asks: 'read', entity: 'order', answers: [], places: noPlaces, read: () => '' } as const;
     const verdict = judge<never>(this.#service, expected, exchange, this.#nowMs());
     return {
       verdict: answer && verdict.kind !== 'throttled' ? { kind: 'read', value: answer } : verdict,

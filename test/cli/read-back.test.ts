@@ -24,7 +24,7 @@ describe('what was read back', () => {
       if (!(lease instanceof ServiceLease)) throw new Error(`${lease.holder} has the lease`);
       for (const [status, body] of said) {
         const read = async (question: ReadQuestion<unknown>): Promise<Sent<ReadAnswer<unknown>>> => {
-          const value = question.read(status, JSON.stringify(body));
+          const value = question.read(status, body, JSON.stringify(body));
           const verdict = { kind: 'read', value } as const;
           return { verdict, startedAtMs: Date.now(), durationMs: 1, status, requestId: null, excerpt: null };
         };

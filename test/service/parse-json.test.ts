@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { isDecimal, whyNoAmount } from '../../src/service/amount.js';
 import { parseJson } from '../../src/service/parse-json.js';
 
 const withoutRounded = (_: string, value: unknown) =>
@@ -66,6 +67,41 @@ describe('JSON from the service', () => {
       expect(parseJson(`{"id": ${written} ,"text":"${written}"}`)).to.deep.equal({ id: read, text: written });
       expect(parseJson(`[[${written}],${written}]`)).to.deep.equal([[read], read]);
     });
+
+  const isAmount = (name: string) => name === 'amount';
+  const decimals = ['1200.0', '15.50', '0.0', '-0.0', '12e2', '1.2E+3', '1200.00'];
+  for (const written of decimals)
+    it(`keeps an amount of ${written} as it is written, and no other number`, () => {
+      const text = `{"amount":${written},"qty":${written},"list":[{"a\\u006dount": ${written}, "x": 1200}]}`;
+      expect(parseJson(text, isAmount)).to.deep.equal({
+        amount: written,
+        qty: Number(written),
+        list: [{ amount: written, x: 1200 }],
+      });
+    });
+
+  it('never makes a whole number of an amount that is not written as one', () => {
+    const literal = fc
+      .tuple(
+        fc.integer(),
+        fc.option(fc.stringMatching(/^\.\d{1,6}$/), { nil: '' }),
+        fc.option(fc.stringMatching(/^[eE][+-]?\d{1,2}$/), { nil: '' }),
+      )
+      .map(([whole, fraction, exponent]) => `${whole}${fraction}${exponent}`);
+    const space = fc.constantFrom('', ' ', '\n');
+    fc.assert(
+      fc.property(literal, space, fc.nat(3), (written, gap, more) => {
+        const rows = Array.from({ length: more }, (_, at) => `{"id":"${at}"},`).join('');
+        const page = parseJson(`{"data":[${rows}{"amount":${gap}${written}}]}`, isAmount) as {
+          data: { amount: unknown }[];
+        };
+        const { amount } = page.data[more] as { amount: unknown };
+        expect(isDecimal(amount)).to.equal(/[.eE]/.test(written));
+        expect(whyNoAmount(amount) === null).to.equal(/^-?\d+$/.test(written));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
 
   it('keeps every digit of a whole number, whatever its size', () => {
     fc.assert(

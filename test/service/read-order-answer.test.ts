@@ -1,9 +1,16 @@
 import { expect } from 'chai';
-import { readOrderAnswer } from '../../src/service/acknowledgement.js';
+import { serviceSettings } from '../../src/config/sections/service.js';
+import { acknowledgementPlaces, readOrderAnswer } from '../../src/service/acknowledgement.js';
+import { parseAnswer } from '../../src/service/judge.js';
 
+const { acknowledgement: whole } = serviceSettings.parse({ environment: 'sandbox', baseUrl: 'https://x.example.com' });
 const places = { orderId: 'order_id', orderState: 'status', orderTotal: 'total' };
-const read = (value: unknown) =>
-  readOrderAnswer(places, 'o-1', typeof value === 'string' ? value : JSON.stringify(value));
+const read = (value: unknown, checkTotal: 'exact' | 'off' = 'exact') =>
+  readOrderAnswer(
+    { acknowledgement: places, checkTotal },
+    'o-1',
+    typeof value === 'string' ? parseAnswer(acknowledgementPlaces(whole, 'order'), value) : value,
+  );
 
 describe('the answer to the question for one order', () => {
   it('says status and total, in the words of the service, with or without a total', () => {
@@ -14,7 +21,9 @@ describe('the answer to the question for one order', () => {
     for (const total of [null, undefined])
       expect(read({ order_id: 'o-1', status: 'x', total })).to.deep.equal({ status: 'x', total: null });
     const nested = { orderId: 'data.id', orderState: 'data.state', orderTotal: 'data.sum' };
-    expect(readOrderAnswer(nested, '7', '{"data":{"id":7,"state":"x","sum":-3}}')).to.deep.equal({
+    expect(
+      readOrderAnswer({ acknowledgement: nested, checkTotal: 'exact' }, '7', { data: { id: 7, state: 'x', sum: -3 } }),
+    ).to.deep.equal({
       status: 'x',
       total: -3,
     });
@@ -33,4 +42,11 @@ describe('the answer to the question for one order', () => {
   ];
   for (const [title, value, reason] of wrong)
     it(`counts for nothing with ${title}`, () => expect(read(value)).to.match(reason));
+
+  for (const total of ['20.50', '20.0', '2050.0', '2.05e3', '"20.50"'])
+    it(`takes a total of ${total} for none in the smallest unit, and for none at all where totals are not checked`, () => {
+      const text = `{"order_id":"o-1","status":"x","total":${total}}`;
+      expect(read(text)).to.match(/^total: [^ ]+ has a decimal point or an exponent.*service\.checkTotal: off/);
+      expect(read(text, 'off')).to.deep.equal({ status: 'x', total: null });
+    });
 });

@@ -389,11 +389,31 @@ describe('the verdict', () => {
     expect(decide(answer(201, { customer_code: 'C-1' }), unknown, renamed).kind).to.equal('invalid');
   });
 
-  it('does without a total where none is checked, but not with one that makes no sense', () => {
+  it('does without a total where none is checked, also with one that is none', () => {
     const off = service({ checkTotal: 'off' });
-    expect(decide(answer(201, { ...ack, total: undefined }), order, off).kind).to.equal('delivered');
-    expect(decide(answer(201, { ...ack, total: '1300' }), order, off).kind).to.equal('invalid');
+    for (const total of [undefined, null, '1300', 13.5]) {
+      const verdict = decide(answer(201, { ...ack, total }), order, off);
+      expect(verdict).to.include({ kind: 'delivered', flag: null }).and.to.not.have.property('total');
+    }
   });
+
+  for (const total of ['13.00', '13.5', '1300.0', '1.3e3', '13e2', '"13.00"'])
+    it(`compares no total of ${total} with amounts in the smallest unit, and names the setting`, () => {
+      const reason =
+        /^HTTP 20\d, but no valid acknowledgement: total: [^ ]+ has a decimal point or an exponent.*set service\.checkTotal: off$/;
+      const created = JSON.stringify(ack).replace('1300', total);
+      expect(decide(answer(201, created))).to.have.property('kind', 'invalid');
+      expect(decide(answer(201, created)))
+        .to.have.property('reason')
+        .that.matches(reason);
+      const changed = decide(answer(200, `{"total":${total}}`), orderUpdate);
+      expect(changed).to.have.property('reason').that.matches(reason);
+      expect(decide(answer(201, created), order, service({ checkTotal: 'off' }))).to.deep.include({
+        kind: 'delivered',
+        serviceId: 'O-1',
+        flag: null,
+      });
+    });
 
   it('reads an error where the profile says it stands', () => {
     const odd = service({

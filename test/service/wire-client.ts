@@ -1,6 +1,7 @@
 import { type ServiceSettings, serviceSettings } from '../../src/config/sections/service.js';
 import type { SendRequest } from '../../src/service/compose-request.js';
 import { realFiles } from '../../src/service/credential/watched-files.js';
+import { noPlaces } from '../../src/service/failure-mark.js';
 import {
   type ReadQuestion,
   type Sent,
@@ -46,7 +47,14 @@ export function sending(changes: Partial<SendRequest> = {}): SendRequest {
 
 /** The question for a page of a list, which is read as what its answer says. */
 export function page(path = '/v2/invoices', query: Record<string, string> = {}): ReadQuestion<{ body: string }> {
-  return { endpoint: 'listInvoices', path, query, answers: [200], read: (_, body) => ({ body }) };
+  return {
+    endpoint: 'listInvoices',
+    path,
+    query,
+    answers: [200],
+    places: noPlaces,
+    read: (_status, _json, body) => ({ body }),
+  };
 }
 
 /** Looked at so often that no test has to wait for it. */

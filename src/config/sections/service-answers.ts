@@ -5,10 +5,16 @@ import { choice, group, place, regularExpression, text, whole } from './value-ty
 /** One way to recognise an answer: its status, and if given its error code or a pattern found in its body. */
 export const answer = z
   .strictObject({
-    status: whole(300, 599).describe('Status of the answer.'),
+    status: whole(200, 599).describe(
+      'Status of the answer. One below 300 matches only if the answer itself says that it failed, as by success: false.',
+    ),
     code: text.optional().describe('Error code in the body, found by service.errorBody.code.'),
     pattern: regularExpression.optional().describe('Regular expression to find in the body.'),
   })
+  .refine(
+    ({ status, code, pattern }) => status >= 300 || code !== undefined || pattern !== undefined,
+    'a status below 300 needs a code or a pattern, because every failure may come with it',
+  )
   .meta({ shape: 'Answer', allowed: 'an answer: {status: 409, pattern: "already.exists"}' });
 
 export type AnswerPattern = z.output<typeof answer>;

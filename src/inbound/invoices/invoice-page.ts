@@ -4,6 +4,8 @@ import type { InvoicesSettings } from '../../config/sections/invoices.js';
 import type { Invoice } from '../../model/record.js';
 import { valueAt } from '../../model/record.js';
 import { secretMark } from '../../model/redact.js';
+import { amount, isDecimal } from '../../service/amount.js';
+import type { AnswerPlaces } from '../../service/failure-mark.js';
 
 /**
  * PostgreSQL keeps no NUL, and no store half of a pair; U+FFFD stands where bytes were no UTF-8. Two names that differ there
@@ -26,7 +28,7 @@ const invoice = z.object({
   invoice_no: name.min(1),
   // Services write null for "none".
   customer_code: name.nullish().transform((code) => code ?? undefined),
-  amount: z.number().int().safe(),
+  amount,
   due_date: z.iso.date(),
   status: z.string().min(1).max(64),
 });
@@ -52,8 +54,15 @@ export interface InvoicePage {
   strangers: string | null;
 }
 
+export const invoiceAmounts: ReadonlySet<string> = new Set(['amount']);
+
+export function invoicePagePlaces(fields: InvoicesSettings['paging']['fields']): AnswerPlaces {
+  return { values: [fields.invoices, fields.total, fields.page], id: null, amounts: invoiceAmounts };
+}
+
 /**
- * Reads the JSON of a page.
+ * Reads the JSON of a page. An amount with a decimal point shows that the service does not count in the smallest unit: then
+ * its whole amounts are not in it either, and none of the list can be read.
  * @param customer whose invoices were asked for; null: everybody's
  * @returns a text that says what is wrong, when it is no page at all
  */
@@ -69,6 +78,8 @@ export function readInvoicePage(
   const page = valueAt(value, fields.page);
   if (!Array.isArray(rows)) return `${fields.invoices}: there is no list`;
   if (!Number.isSafeInteger(total) || (total as number) < 0) return `${fields.total}: there is no whole number from 0`;
+  const decimal = rows.find((row) => isDecimal(valueAt(row, 'amount')));
+  if (decimal !== undefined) return inAnotherUnit(decimal);
   const nameless = new Map<string, number>();
   const strange = customer === null ? undefined : rows.find((row) => isOthers(readInvoice(row), customer));
   return {
@@ -77,6 +88,13 @@ export function readInvoicePage(
     page: Number.isSafeInteger(page) ? (page as number) : null,
     strangers: strange === undefined ? null : `the service also gave invoices of ${valueAt(strange, 'customer_code')}`,
   };
+}
+
+function inAnotherUnit(row: unknown): string {
+  const given = valueAt(row, 'invoice_no');
+  const of = name.safeParse(given).success ? ` of ${given}` : '';
+  const said = String(valueAt(row, 'amount')).slice(0, 40);
+  return `the amount${of} is ${said}. With a decimal point or an exponent it is not in the smallest unit of the currency, so no amount of this list counts. Have the service give whole numbers (119820 for 1,198.20 EUR), or set invoices.enabled: false`;
 }
 
 /** Where each row says how many there are (`COUNT(*) OVER ()`), a page without rows says 0, or nothing. */

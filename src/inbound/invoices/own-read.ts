@@ -5,10 +5,9 @@ import type { JobContext } from '../../ops/job-context.js';
 import { raiseForbiddenRead } from '../../outbound/deliver/profile-notices.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { Question, ServiceReads } from '../../outbound/deliver/service-reads.js';
-import { parseJson } from '../../service/parse-json.js';
 import { boundedText } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
-import { readInvoice } from './invoice-page.js';
+import { invoiceAmounts, readInvoice } from './invoice-page.js';
 import { type OpenPull, type PullProgress, saveProgress } from './pull-record.js';
 import { stageOwnRead } from './staging.js';
 import { listIsProven } from './swap-invoices.js';
@@ -70,12 +69,14 @@ export function invoiceQuestion(
   known: MissedInvoice,
 ): Omit<Question<OwnRead>, 'keep'> {
   const { invoiceNo } = known;
+  const number = endpoint.field === undefined ? 'invoice_no' : `${endpoint.field}.invoice_no`;
   return {
     purpose: 'read_invoice',
     path: endpoint.path.replaceAll('{invoice_no}', () => encodeURIComponent(invoiceNo)),
     query: {},
     answers: [endpoint.successStatus, endpoint.absentStatus],
-    read: (status, body) => readOwnInvoice(endpoint, states, known, status, parseJson(body)),
+    places: { values: [number], id: number, amounts: invoiceAmounts },
+    read: (status, json) => readOwnInvoice(endpoint, states, known, status, json),
     detail: { invoiceNo },
   };
 }

@@ -2,9 +2,8 @@ import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceReads } from '../../outbound/deliver/service-reads.js';
-import { parseJson } from '../../service/parse-json.js';
 import type { Tx } from '../../store/store.js';
-import { type InvoicePage, isPageBehindEnd, readInvoicePage } from './invoice-page.js';
+import { type InvoicePage, invoicePagePlaces, isPageBehindEnd, readInvoicePage } from './invoice-page.js';
 import { afterPage, beginPasses, isBehindEnd } from './list-proof.js';
 import { nextCustomer, type OpenPull, type PullProgress, saveProgress } from './pull-record.js';
 import { endGroup, forgetDueReads, stagePage } from './staging.js';
@@ -43,9 +42,9 @@ export async function readLists(
         [paging.page]: String(page),
       },
       answers: passes.page > 0 ? [successStatus, 404] : [successStatus],
-      read: (status, body) => {
+      places: invoicePagePlaces(paging.fields),
+      read: (status, json) => {
         if (status !== successStatus) return { isBeyondEnd: true };
-        const json = parseJson(body);
         if (isBehindEnd(passes) && isPageBehindEnd(json, paging.fields)) return { isBeyondEnd: true };
         return readInvoicePage(json, paging.fields, customer === '' ? null : customer);
       },

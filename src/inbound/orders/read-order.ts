@@ -6,7 +6,7 @@ import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import type { OrderReading } from '../../outbound/outbox/binding-holders.js';
 import { keepOrderRead, noteOrderAsked } from '../../outbound/outbox/bindings.js';
-import { readOrderAnswer } from '../../service/acknowledgement.js';
+import { acknowledgementPlaces, readOrderAnswer } from '../../service/acknowledgement.js';
 import { fillPath } from '../../service/compose-request.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
@@ -98,8 +98,9 @@ export async function readOrder(
     path: path.filled,
     query: {},
     answers: [endpoint.successStatus, endpoint.absentStatus],
-    read: (status, body) =>
-      status === endpoint.absentStatus ? { isAbsent: true } : readOrderAnswer(acknowledgement, serviceId, body),
+    places: acknowledgementPlaces(acknowledgement, 'order'),
+    read: (status, json) =>
+      status === endpoint.absentStatus ? { isAbsent: true } : readOrderAnswer(settings.service, serviceId, json),
     keep: async (tx, shown, at) => {
       kept = await keep(tx, context, asked, shown, at);
     },

@@ -107,6 +107,21 @@ export function laneEffects(
       }
     }
 
+    /** Many equal refusals in a row are not about the records. */
+    const countRefusal = (words: string) => {
+      if (!answered || asks !== 'write') return;
+      const key = words.replace(/\d+/g, '#');
+      refusals = refusals.reason === key ? { reason: key, count: refusals.count + 1 } : { reason: key, count: 1 };
+      if (refusals.count < refusalStorm) return;
+      const storm = `${refusalStorm} equal refusals in a row`;
+      pauses.push({ lane: 'deliver', cause: 'refusals', until_at: null, reason: `${storm}: ${reason}` });
+      alerts.push(
+        `${storm} (${reason}): one wrong setting? Look at \`waybill outbox --state parked\`, then \`waybill resume deliver\`.`,
+      );
+      // A resume without a remedy ends after as many.
+      refusals = { reason: '', count: 0 };
+    };
+
     switch (verdict.kind) {
       case 'throttled': {
         // Sixteen requests under way are told to slow down at the same time: that is once, not sixteen times.
@@ -143,29 +158,16 @@ export function laneEffects(
         );
         break;
       case 'unknown_customer':
-      case 'refused': {
-        if (!answered || asks !== 'write') break;
         // An order that still waits for the service to see its customer is no refusal yet; one that was given up is.
-        if (verdict.kind === 'unknown_customer' && parkedAs === null) break;
-        const key = verdict.kind === 'refused' ? verdict.reason.replace(/\d+/g, '#') : verdict.kind;
-        refusals = refusals.reason === key ? { reason: key, count: refusals.count + 1 } : { reason: key, count: 1 };
-        if (refusals.count === refusalStorm) {
-          pauses.push({
-            lane: 'deliver',
-            cause: 'refusals',
-            until_at: null,
-            reason: `${refusalStorm} equal refusals in a row: ${reason}`,
-          });
-          alerts.push(
-            `${refusalStorm} equal refusals in a row (${reason}): one wrong setting? Look at \`waybill outbox --state parked\`, then \`waybill resume deliver\`.`,
-          );
-          // A resume without a remedy ends after as many.
-          refusals = { reason: '', count: 0 };
-        }
+        if (parkedAs !== null) countRefusal(verdict.kind);
         break;
-      }
+      case 'refused':
+        countRefusal(verdict.reason);
+        break;
       case 'invalid':
-        if (parkedAs === 'unproven') {
+        // Here the service itself says "no", which is about one record like any other refusal, and stops no other one.
+        if (verdict.saysFailed) countRefusal(verdict.reason);
+        else if (parkedAs === 'unproven') {
           pauses.push({ lane: 'deliver', cause: 'unproven', until_at: null, reason });
           alerts.push(
             `The service says success without an acknowledgement (${reason}). Is service.baseUrl right? Then \`waybill resume deliver\`.`,

@@ -204,7 +204,8 @@ function conclusive(
   wasSent: boolean,
 ): LookUpFinding | Failure {
   if (cause !== 'conflict' || entity !== 'customer' || !wasSent) return verdict;
-  const isFinal = verdict.kind === 'refused' || verdict.kind === 'misconfigured' || verdict.kind === 'conflict';
+  const { kind } = verdict;
+  const isFinal = kind === 'refused' || kind === 'misconfigured' || kind === 'conflict' || kind === 'invalid';
   return isFinal ? { kind: 'odd', reason: `the service does not show the customer (${verdict.reason})` } : verdict;
 }
 

@@ -94,8 +94,8 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
     const attemptId = await this.#intend(question);
     const isProbe = this.#isProbe;
     const passage = { gate: this.#gate.of('pull', isProbe), priority: this.options.priority, isProbe };
-    const { endpoint = endpoints[question.purpose], path, query, answers, read } = question;
-    const asked = { endpoint, path, query, answers, read };
+    const { endpoint = endpoints[question.purpose], path, query, answers, places, read } = question;
+    const asked = { endpoint, path, query, answers, places, read };
     const send = () => this.client.read(asked, passage);
     try {
       const about = { question: question as Question<unknown>, attemptId };

@@ -10,6 +10,8 @@ export type WireExchange =
       /** Lower-case names. */
       headers: Readonly<Record<string, string>>;
       body: string;
+      /** The body without our credentials, for a reason that quotes it; absent: `body` is without them already. */
+      quotable?: () => string;
     }
   /** Status and headers came, the body broke off. */
   | { kind: 'cut_off'; status: number; headers: Readonly<Record<string, string>>; reason: string }

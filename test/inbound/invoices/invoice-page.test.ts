@@ -37,7 +37,6 @@ describe('a page of invoices', () => {
     ['half of a character in its number', { ...good, invoice_no: 'INV\ud800' }, /invoice_no/],
     ['a NUL in its customer', { ...good, customer_code: 'K\0' }, /customer_code/],
     ['an amount as text', { ...good, amount: '1999' }, /amount/],
-    ['a fraction of a cent', { ...good, amount: 19.99 }, /amount/],
     ['an amount that is not exact', { ...good, amount: 2 ** 53 }, /amount/],
     ['a date that does not exist', { ...good, due_date: '2026-02-30' }, /due_date/],
     ['a date with a time', { ...good, due_date: '2026-12-01T00:00:00Z' }, /due_date/],
@@ -55,6 +54,21 @@ describe('a page of invoices', () => {
       expect(odd?.key.startsWith(isUsable ? '=' : '?')).to.equal(true);
     });
   }
+
+  for (const [title, amount] of [
+    ['a fraction', 15.5],
+    ['a whole amount that is written as a decimal', '1200.0'],
+    ['an exponent', '12e2'],
+    ['a decimal as text', '-19.99'],
+  ] as const)
+    it(`can't be read with ${title} among its amounts: the whole ones are not in the smallest unit either`, () => {
+      for (const customer of [null, 'K1'])
+        expect(read([good, { ...good, invoice_no: 'INV-3', amount }], 2, customer))
+          .to.be.a('string')
+          .that.includes(`the amount of INV-3 is ${amount}.`)
+          .and.includes('invoices.enabled: false');
+      expect(read([{ amount, invoice_no: 'INV\0' }], 1)).to.match(/^the amount is /);
+    });
 
   it('knows an invoice without a number again by what it holds, and counts two alike on a page as two', () => {
     const keys = (rows: unknown[]) => rowsOf(read(rows)).map(({ key }) => key);

@@ -292,6 +292,15 @@ describe('what one answer says about the service', () => {
       ).to.deep.include({ pauses: [], alerts: [] });
   });
 
+  it('lets others pass when the service says of one record, with a success status, that it failed', () => {
+    const failed = (nth: number): Verdict => ({ kind: 'invalid', reason: `HTTP 200: no ${nth}`, saysFailed: true });
+    const lane = new Lane();
+    for (let nth = 1; nth < 10; nth++) expect(lane.settle(of(failed(nth), 'unproven')).pauses).to.deep.equal([]);
+    expect(causes(lane.settle(of(failed(10))))).to.deep.equal(['deliver refusals']);
+    lane.settle(...Array.from({ length: 9 }, (_, nth) => of(failed(nth))), of(ok));
+    expect(lane.settle(of(failed(1), 'unproven')).pauses).to.deep.equal([]);
+  });
+
   it('pauses delivery when a success without an acknowledgement was parked, not before', () => {
     const invalid: Verdict = { kind: 'invalid', reason: 'HTTP 201, but no JSON' };
     expect(laneEffects(healthy, [of(invalid)], settings, start)).to.deep.include({ pauses: [], alerts: [] });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP, connect as plainConnect, type Socket } from 'node:net';
 import { rootCertificates, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import type { Settings } from '../../../config/settings.js';
+import { invoicePagePlaces } from '../../../inbound/invoices/invoice-page.js';
 import type { JobContext } from '../../../ops/job-context.js';
 import { recallRequests, tryNewCredential } from '../../../outbound/deliver/lane-keeper.js';
 import { ServiceLease } from '../../../outbound/deliver/service-lease.js';
@@ -129,6 +130,7 @@ export async function askService(context: JobContext, client: ServiceClient): Pr
         [paging.page]: String(paging.firstPage),
       },
       answers: [successStatus],
+      places: invoicePagePlaces(paging.fields),
       read: () => null,
       keep: async () => undefined,
       detail: { askedBy: 'doctor' },

@@ -3,6 +3,7 @@ import { valueAt } from '../../../model/record.js';
 import { harmlessLine } from '../../../model/redact.js';
 import { usualErrorPlaces } from '../../../model/verdict.js';
 import { errorBody } from '../../../service/answer-words.js';
+import { findFailureMark, noPlaces } from '../../../service/failure-mark.js';
 import { parseJson } from '../../../service/parse-json.js';
 import type { ProbeAnswer, ProbeRequest } from '../../../service/service-client.js';
 
@@ -96,12 +97,17 @@ export interface Finding {
   evidence: readonly string[];
 }
 
-export const isDone = ({ answer }: Evidence) => answer !== null && answer.status >= 200 && answer.status < 300;
+export const isDone = (one: Evidence) =>
+  one.answer !== null &&
+  one.answer.status >= 200 &&
+  one.answer.status < 300 &&
+  findFailureMark(jsonOf(one), noPlaces, usualErrorPlaces) === null;
 export const isRefused = ({ answer }: Evidence) =>
   answer !== null && answer.status >= 400 && answer.status < 500 && answer.status !== 429;
 
 export function jsonOf({ answer }: Evidence): unknown {
-  return answer === null ? undefined : parseJson(answer.body);
+  // A total that is written as a decimal is none in the smallest unit.
+  return answer === null ? undefined : parseJson(answer.body, () => true);
 }
 
 /** Whether an answer holds one of these values anywhere, also in its lists. */
