@@ -76,6 +76,21 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ['outbound/deliver/changes.test.ts', 'is tried again with a new key on a service that replays refusals'],
     ['cli/outbox.test.ts', 'makes a refused message due again with the same key and bytes, and says who and why'],
   ],
+  'The service says success and means no': [
+    [
+      'outbound/deliver/failed-success.test.ts',
+      'has acknowledged no change and no removal: what it has is kept as it was',
+    ],
+    [
+      'outbound/deliver/failed-success.test.ts',
+      'has not said that there is no invoice: the list stays, and the pull says why',
+    ],
+    [
+      'outbound/deliver/lane-effects.test.ts',
+      'lets others pass when the service says of one record, with a success status, that it failed',
+    ],
+    ['service/failure-mark.test.ts', 'means what the settings say of its code, and of no answer without a mark'],
+  ],
   'One customer is refused, and all of its orders wait': [
     ['cli/status.test.ts', 'counts the orders of a customer whom nobody sends any more'],
     ['cli/explain.test.ts', 'says that an order waits for its customer, and why that one is parked'],
@@ -481,6 +496,10 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
       'inbound/invoices/swap-invoices.test.ts',
       'keeps what makes no sense apart, with the reason and since when, until it makes sense or is gone',
     ],
+  ],
+  'The service gives amounts with a decimal point': [
+    ['outbound/deliver/failed-success.test.ts', 'is left unread, and swaps nothing in: whole ones among decimals'],
+    ['service/verdict.test.ts', 'compares no total of 13.00 with amounts in the smallest unit, and names the setting'],
   ],
   'The clock of the server was wrong, and is set right': [
     [

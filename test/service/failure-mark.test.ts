@@ -216,6 +216,18 @@ describe('an answer with a success status that says that it failed', () => {
     expect(judged(write('customer', 'update'), { code: 'TOO_MANY' }).kind).to.equal('delivered');
   });
 
+  it('needs more than a status to mean something: every failure may have it', () => {
+    const answers = (gone: object) =>
+      serviceSettings.safeParse({
+        environment: 'sandbox',
+        baseUrl: 'https://x.example.com',
+        answers: { gone: [gone] },
+      });
+    expect(answers({ status: 200 }).error?.issues[0]?.path.join('.')).to.equal('answers.gone.0');
+    for (const gone of [{ status: 200, code: 'NONE' }, { status: 200, pattern: 'no such order' }, { status: 410 }])
+      expect(answers(gone).success).to.equal(true);
+  });
+
   it('may say of a missing record that it failed', () => {
     const expected = expectFinding(lookUpOrder, 'order', record, 'key');
     expect(said(expected, { success: false, error: { code: 'not_found' } }, 404)).to.deep.equal({ kind: 'none' });

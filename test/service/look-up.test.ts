@@ -83,6 +83,16 @@ describe('a look-up at the service', () => {
     expect(read(answer(`{"data":[{"order_id":"o1","note":"SO-7","items":${nested}}]}`)).kind).to.equal('odd');
   });
 
+  for (const total of ['100.0', '1.00', '1e2', '"1.00"', '"100"'])
+    it(`proves nothing with a total of ${total}, which is none in the smallest unit`, () => {
+      const text = `{"data":[{"order_id":"o1","note":"SO-7","total":${total}}]}`;
+      const { kind, reason } = read(answer(text)) as { kind: string; reason: string };
+      expect(kind).to.equal('odd');
+      expect(reason).to.match(/^its total: .*smallest unit/);
+      const { total: _, ...without } = endpoint;
+      expect(judged(without, record, answer(text))).to.include({ kind: 'found', total: null });
+    });
+
   it('takes the answer itself for the record where the endpoint has no list', () => {
     const { list: _, ...single } = endpoint;
     const one = judged(single, record, answer({ order_id: 7, note: 'SO-7' }));
