@@ -31,14 +31,17 @@ export function findFailureMark(
   for (const envelope of envelopesOf(places.values)) {
     const fields = envelope === '' ? answer : valueAt(answer, envelope);
     if (!isObject(fields)) continue;
-    for (const [name, value] of Object.entries(fields)) {
-      const isMark = (successName.test(name) && saysNo(value)) || (errorName.test(name) && !saysNothing(value));
-      if (isMark) return mark(envelope === '' ? name : `${envelope}.${name}`, value);
+    for (const name in fields) {
+      // Every acknowledgement passes here, and hardly any name is of this kind.
+      if (!markName.test(name)) continue;
+      const value = fields[name];
+      if (errorName.test(name) ? !saysNothing(value) : saysNo(value))
+        return mark(envelope === '' ? name : `${envelope}.${name}`, value);
     }
   }
 
   // A place where the settings find the code or the details of an error. A message goes with successes, too.
-  const found = (place: string) => !saysNothing(valueAt(answer, place));
+  const found = (place: string) => Object.hasOwn(answer, firstName(place)) && !saysNothing(valueAt(answer, place));
   const ofErrorsAlone = [...errors.code, ...errors.details].find((place) => !commonNames.has(place) && found(place));
   if (ofErrorsAlone !== undefined) return mark(ofErrorsAlone, valueAt(answer, ofErrorsAlone));
 
@@ -54,8 +57,8 @@ export function findFailureMark(
 
 type Fields = { [name: string]: unknown };
 
-const successName = /^(is[_-]?)?(success|ok)$|^succe(eded|ssful)$/i;
-const errorName = /^errors?$/i;
+const markName = /^(?:(?:is[_-]?)?(?:success|ok)|succe(?:eded|ssful)|errors?)$/i;
+const errorName = /^e/i;
 /** Places of a problem's code and kind that any record may have as well. */
 const commonNames: ReadonlySet<string> = new Set(['code', 'type']);
 const failed = /^(error|fail|failed|failure)$/i;
@@ -78,8 +81,14 @@ function saysNothing(value: unknown): boolean {
   return !value;
 }
 
+function firstName(place: string): string {
+  const dot = place.indexOf('.');
+  return dot < 0 ? place : place.slice(0, dot);
+}
+
 /** The objects around the places, the answer itself first. */
-function envelopesOf(places: readonly string[]): Set<string> {
+function envelopesOf(places: readonly string[]): Iterable<string> {
+  if (!places.some((place) => place.includes('.'))) return [''];
   const envelopes = new Set(['']);
   for (const place of places)
     for (let dot = place.indexOf('.'); dot > 0; dot = place.indexOf('.', dot + 1)) envelopes.add(place.slice(0, dot));
