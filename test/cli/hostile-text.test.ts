@@ -158,7 +158,7 @@ describe('text from outside, on every command', () => {
         '--import',
         `data:text/javascript,${encodeURIComponent(late)}`,
         join(projectRoot, 'dist/src/main.js'),
-        '--version',
+        '--help',
       ],
       { encoding: 'utf8', timeout: 30_000 },
     );
