@@ -39,7 +39,7 @@ describe('waybill sync, from a MariaDB ERP through a MariaDB store to the servic
   after(() => sandbox.close());
 
   it(`delivers ${orders} orders and their customers, each reference once, field by field, in bounded memory`, async () => {
-    const run = await waybill.run('sync', '--json');
+    const run = await waybill.start('sync', '--json').ended;
     expect(run.stderr).to.equal('');
     expect(run.code).to.equal(0);
     const result = JSON.parse(run.stdout);
