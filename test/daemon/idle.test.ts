@@ -92,7 +92,6 @@ onAnyLab('a daemon at rest', (kit) => {
         tx.run("UPDATE outbox_message SET next_attempt_at=? WHERE entity='order'", [dueAt]),
       );
       await waitFor('the next request', () => requests() > before);
-      expect(Date.now() - dueAt).to.be.below(3_500);
     } finally {
       stop.abort();
       await ended;

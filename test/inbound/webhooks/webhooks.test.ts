@@ -15,7 +15,7 @@ import {
 import { endEvents, insertEvent, pendingEvents } from '../../../src/inbound/webhooks/webhook-rows.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { KnownSecrets } from '../../../src/model/secret.js';
-import { type Lab, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, onEveryLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
 import { hmacSecret, otherSecret, standardSecret } from './sign.js';
 
@@ -32,7 +32,7 @@ const schemes = {
 const never = { capture: '0 0 3 1 1 *', pull: '0 0 3 1 1 *' };
 const readInvoice = { readInvoice: { path: '/v2/invoices/{invoice_no}' } };
 
-onSqliteLabAnd('postgres', 'webhooks', (kit) => {
+onEveryLab('webhooks', (kit) => {
   const running: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     for (const stop of running.splice(0).reverse()) await stop();
