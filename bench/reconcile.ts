@@ -100,8 +100,8 @@ export async function compareUnderLoad(options: ReconcileOptions): Promise<Recon
     await createSampleErp({ target: { type: 'sqlite', file: erp }, customers: Math.min(100, orders), orders });
     const unlimited = install(1_000_000);
     const { code, stdout, stderr } = await unlimited
-      .run('sync', 'capture')
-      .then(() => unlimited.run('sync', 'deliver'));
+      .start('sync', 'capture')
+      .ended.then(() => unlimited.start('sync', 'deliver').ended);
     if (code !== 0) throw new Error(`The orders were not delivered: ${stdout}${stderr}`);
     await seed(sandbox, differing);
 
@@ -184,7 +184,7 @@ export async function compareUnderLoad(options: ReconcileOptions): Promise<Recon
 
     onStep('comparing once more, undisturbed');
     sandbox.setLimit(null);
-    const again = await install(1_000_000).run('reconcile', 'orders', '--month', month, '--again', '--json');
+    const again = await install(1_000_000).start('reconcile', 'orders', '--month', month, '--again', '--json').ended;
     if (again.code !== 3) throw new Error(`The undisturbed comparison failed: ${again.stdout}${again.stderr}`);
     return {
       orders,

@@ -92,21 +92,6 @@ const sources = readdirSync(join(projectRoot, 'src'), { recursive: true, encodin
   .filter((file) => /\.tsx?$/.test(file))
   .map((file) => file.split(sep).join('/'));
 
-describe('the house', () => {
-  it('has at most fourteen rooms, and at most 25 files in a folder', () => {
-    const rooms = new Set(sources.filter((file) => file.includes('/')).map((file) => file.split('/')[0]));
-    expect(rooms.size).to.be.within(2, 14);
-    const folders = sources.map((file) => posix.dirname(file));
-    const full = new Set(folders.filter((folder) => folders.filter((one) => one === folder).length > 25));
-    expect([...full]).to.deep.equal([]);
-  });
-
-  it('has no file over 300 lines', () => {
-    const linesOf = (file: string) => readFileSync(join(projectRoot, 'src', file), 'utf8').split('\n').length - 1;
-    expect(sources.filter((file) => linesOf(file) > 300)).to.deep.equal([]);
-  });
-});
-
 describe('the arrows between the parts of Waybill', () => {
   it('point one way in every file of src', () => {
     expect(sources).to.not.be.empty;

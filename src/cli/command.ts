@@ -6,8 +6,11 @@ import { ErpError } from '../erp/erp-reader.js';
 import { defaultSource, type Entity, keyInSource, settingsOf, sourceNames } from '../model/record.js';
 import { redact } from '../model/redact.js';
 import { shellWord } from '../model/shell-word.js';
+import { exitCode, UsageError } from './exit-code.js';
 import { Output } from './terminal/output.js';
 import { ask, hideFromErrors } from './terminal/streams.js';
+
+export { exitCode, UsageError };
 
 export interface CommonOptions {
   config?: string;
@@ -130,21 +133,6 @@ function commandPath(command: Command): Command[] {
   const path: Command[] = [];
   for (let one: Command | null = command; one && (one.parent || one === command); one = one.parent) path.unshift(one);
   return path;
-}
-
-/** What the shell is told. */
-export const exitCode = {
-  done: 0,
-  failed: 1,
-  /** Wrong usage or wrong configuration. */
-  usage: 2,
-  /** Done, but something waits for a person. */
-  waitsForPerson: 3,
-} as const;
-
-/** The command was called in a way that can't work; the message says which way does. Exit code 2. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
 }
 
 /** @throws UsageError */

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../config/configuration-error.js';
 import { ErpError } from '../erp/erp-reader.js';
 import { version } from '../model/version.js';
 import { FileError } from '../store/whole-file.js';
-import { exitCode, UsageError } from './command.js';
+import { exitCode, UsageError } from './exit-code.js';
 import { write, writeError } from './terminal/streams.js';
 
 /** Every command, new each time: a command keeps the options that it parsed. */
@@ -45,8 +45,9 @@ export function allCommands(): Promise<Command[]> {
   return Promise.all(Object.values(commands).map((load) => load()));
 }
 
-/** Only what is typed is loaded: everything together takes half a second of CPU. Help and mistakes need all of them. */
+/** Loads only the command that is typed: all of them take half a second of CPU. Help and mistakes need all. */
 async function commandsFor(name = ''): Promise<Command[]> {
+  if (name === '--version' || name === '-V') return [];
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
   return load ? [await load()] : allCommands();
 }

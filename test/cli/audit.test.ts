@@ -5,10 +5,10 @@ import { expect } from 'chai';
 import { appendAudit } from '../../src/audit/audit-log.js';
 import { documents } from '../docs/documents.js';
 import { ensurePrograms } from '../support/ensure-programs.js';
-import { answers, onBothStores } from './installation.js';
+import { answers, onAnyStore } from './installation.js';
 
 describe('waybill audit', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill, json } = installation;
     const append = (at: number, reason: string, count = 1) =>
       installation.app.store.transaction('arrange a test', (tx) =>

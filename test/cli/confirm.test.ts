@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { answers, onBothStores } from './installation.js';
+import { answers, onAnyStore } from './installation.js';
 
 describe('waybill confirm', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill, json } = installation;
     const change = (sql: string) => installation.app.store.transaction('arrange a test', (tx) => tx.run(sql));
     const states = () =>

@@ -4,10 +4,10 @@ import { expect } from 'chai';
 import { openApp } from '../../src/app.js';
 import { forgetWritten, saveWriteBack, saveWritten } from '../../src/inbound/write-back/write-back-state.js';
 import { openSqlite } from '../support/sqlite-file.js';
-import { onBothStores } from './installation.js';
+import { onAnyStore } from './installation.js';
 
 describe('waybill erp', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill, json } = installation;
     const setting = (text: string) => appendFileSync(join(installation.configDir, 'local.yaml'), `\n${text}\n`);
 

@@ -3,10 +3,10 @@ import { appendAudit } from '../../src/audit/audit-log.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { insertRows } from '../../src/store/rows.js';
-import { answers, onBothStores, tokenCanary } from './installation.js';
+import { answers, onAnyStore, tokenCanary } from './installation.js';
 
 describe('waybill explain', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const explain = async (...argv: string[]) => {
       const printed = await installation.waybill('explain', ...argv);
       return { ...printed, lines: printed.stdout.split('\n') };

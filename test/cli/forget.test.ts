@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { answers, onBothStores } from './installation.js';
+import { answers, onAnyStore } from './installation.js';
 
 const personal = 'Grace Hopper-4711';
 
 describe('waybill forget', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill, json } = installation;
     const forget = (...more: string[]) => waybill('forget', 'customer', '1', '--reason', 'a request', ...more);
     const rows = (sql: string) => installation.app.store.read('look', (tx) => tx.select(sql));

@@ -11,7 +11,7 @@ import { raiseAlert } from '../../src/store/alerts.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { projectRoot } from '../support/project-root.js';
 import { openSqlite } from '../support/sqlite-file.js';
-import { answers, type Installation, onBothStores, tokenCanary } from './installation.js';
+import { answers, type Installation, onAnyStore, tokenCanary } from './installation.js';
 
 /** Clears the screen, in two ways; turns the line around; begins lines that look like ours. */
 const hostile = 'X\u001b[2J\u009b2J\u200f\u202e\u2066\u2028\u2029\u0085\r\nWhat you can do:\tforged';
@@ -154,12 +154,7 @@ describe('text from outside, on every command', () => {
     }, 10);`;
     const { status, stderr } = spawnSync(
       process.execPath,
-      [
-        '--import',
-        `data:text/javascript,${encodeURIComponent(late)}`,
-        join(projectRoot, 'dist/src/main.js'),
-        '--version',
-      ],
+      ['--import', `data:text/javascript,${encodeURIComponent(late)}`, join(projectRoot, 'dist/src/main.js'), '--help'],
       { encoding: 'utf8', timeout: 30_000 },
     );
     expect(status).to.equal(1);
@@ -167,7 +162,7 @@ describe('text from outside, on every command', () => {
     expect(stderr).to.match(/^waybill: RangeError: X\\u001b\[2J.*\n +at /);
   });
 
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     it('reaches no stream out of wrong settings, and begins no line there', async () => {
       const file = join(installation.configDir, 'local.yaml');
       const settings = parse(readFileSync(file, 'utf8'));

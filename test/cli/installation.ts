@@ -15,7 +15,7 @@ import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
 import type { SendRequest } from '../../src/service/compose-request.js';
 import type { Sent, ServiceClient } from '../../src/service/service-client.js';
-import { eachStore } from '../store/stores.js';
+import { behaviour, eachStore } from '../store/stores.js';
 import type { MariaDb } from '../support/mariadb.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
 import type { Postgres } from '../support/postgres.js';
@@ -68,9 +68,9 @@ interface Current {
   endings: (() => Promise<void>)[];
 }
 
-/** Runs the tests of `define` over both stores, each test with an empty one. */
-export function onBothStores(define: (installation: Installation) => void): void {
-  eachStore(['sqlite', 'mysql'], (kind, name) => {
+/** Defines tests of the command line as `onAnyStore` does, each test with an empty store. */
+export function onAnyStore(define: (installation: Installation) => void): void {
+  eachStore(behaviour(), (kind, name) => {
     describe(`with a ${name} store`, () => {
       let server: MariaDb | Postgres | undefined;
       let current: Current | undefined;

@@ -6,10 +6,10 @@ import { toHtml } from '../../src/desk/pages/layout.js';
 import { Outbox } from '../../src/desk/pages/outbox.js';
 import { browseMessages } from '../../src/operator/lists/browse.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
-import { answers, onBothStores } from './installation.js';
+import { answers, onAnyStore } from './installation.js';
 
 describe('waybill outbox', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill, json } = installation;
     const row = (sourceKey: string) =>
       installation.app.store.read('look', async (tx) => {

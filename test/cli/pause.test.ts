@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { shellWord } from '../../src/model/shell-word.js';
 import { listPauses, pauseLane } from '../../src/store/lane-pauses.js';
-import { onBothStores } from './installation.js';
+import { onAnyStore } from './installation.js';
 
 /** Commands that mean the store of the daemon. */
 const onTheStore = [
@@ -25,7 +25,7 @@ const onTheStore = [
 ];
 
 describe('waybill pause and resume', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill } = installation;
     const lanes = async () =>
       (await installation.app.store.read('look', listPauses)).map(({ lane }) => lane).sort((a, b) => (a < b ? -1 : 1));

@@ -8,10 +8,10 @@ import { readOrder } from '../../src/inbound/orders/read-order.js';
 import type { ReadAnswer } from '../../src/model/verdict.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import type { ReadQuestion, Sent, ServiceClient } from '../../src/service/service-client.js';
-import { answers, onBothStores } from './installation.js';
+import { answers, onAnyStore } from './installation.js';
 
 describe('what was read back', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     /** Reads order 4711 back; the service is played by these answers, one after the other. */
     async function readBack(...said: [number, object][]): Promise<void> {
       const file = join(installation.configDir, 'local.yaml');

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { lastRun } from '../../src/operator/reconcile/reconcile-rows.js';
-import { onBothStores } from './installation.js';
+import { onAnyStore } from './installation.js';
 
 describe('waybill reconcile', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     it('files no report of orders that the service can not be asked for', async () => {
       const folder = join(installation.configDir, 'report');
       const { code, stdout, stderr } = await installation.waybill(

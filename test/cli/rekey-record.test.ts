@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openSqlite } from '../support/sqlite-file.js';
-import { answers, type Installation, onBothStores } from './installation.js';
+import { answers, type Installation, onAnyStore } from './installation.js';
 
-onBothStores((installation) => {
+onAnyStore((installation) => {
   const withErp = ({ configDir }: Installation, id: string) => {
     const database = openSqlite(join(configDir, 'erp.sqlite'));
     database.exec(`

@@ -4,10 +4,10 @@ import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { insertRows } from '../../src/store/rows.js';
 import { openSqlite } from '../support/sqlite-file.js';
-import { onBothStores } from './installation.js';
+import { onAnyStore } from './installation.js';
 
 describe('waybill with two sources', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill, json } = installation;
     const settingsFile = () => join(installation.configDir, 'local.yaml');
 

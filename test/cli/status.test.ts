@@ -8,10 +8,10 @@ import { raiseAlert } from '../../src/store/alerts.js';
 import { recordSuccess, writeCursor, writeMarks } from '../../src/store/job-runs.js';
 import { type LanePause, pauseLane } from '../../src/store/lane-pauses.js';
 import { writeStoreInfo } from '../../src/store/store-info.js';
-import { answers, onBothStores } from './installation.js';
+import { answers, onAnyStore } from './installation.js';
 
 describe('waybill status', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill, json } = installation;
     const holdLease = async () => {
       const answer = await ServiceLease.acquire(installation.app.context);

@@ -2,10 +2,10 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openSqlite } from '../support/sqlite-file.js';
-import { onBothStores } from './installation.js';
+import { onAnyStore } from './installation.js';
 
 describe('waybill sync', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill, json } = installation;
     /** An ERP with so many customers and orders, each order of one line. */
     const makeErp = (customers: number, orders: number, quantity = 1, code = "'K' || value") => {

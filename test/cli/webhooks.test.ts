@@ -5,10 +5,10 @@ import { parse, stringify } from 'yaml';
 import { endEvents, insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
 import { addToTally } from '../../src/inbound/webhooks/webhook-status.js';
 import { standardSecret } from '../inbound/webhooks/sign.js';
-import { onBothStores } from './installation.js';
+import { onAnyStore } from './installation.js';
 
 describe('waybill webhooks', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill, json } = installation;
     const enable = () => {
       const file = join(installation.configDir, 'local.yaml');

@@ -6,7 +6,7 @@ import { requestWakeUp } from '../../src/store/job-runs.js';
 import type { Store, Tx } from '../../src/store/store.js';
 import { useStore } from '../store/stores.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
-import { type Lab, onBothLabs, useLab } from '../support/jobs/job-lab.js';
+import { type Lab, onAnyLab, useLab } from '../support/jobs/job-lab.js';
 import { expectAllAtService, expectAttemptsFor, expectOneBodyPerKey, statesOf } from '../support/jobs/service-of.js';
 import { waitFor } from '../support/wait-for.js';
 
@@ -32,7 +32,7 @@ function useDaemons() {
   };
 }
 
-onBothLabs('the schedule', (kit) => {
+onAnyLab('the schedule', (kit) => {
   const run = useDaemons();
 
   it('brings an order to the service soon after it was entered, and drains when it is told to stop', async () => {

@@ -5,10 +5,10 @@ import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { endAlert, raiseAlert } from '../../src/store/alerts.js';
 import { type LanePause, pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
 import type { Tx } from '../../src/store/store.js';
-import { type Lab, onBothLabs } from '../support/jobs/job-lab.js';
+import { type Lab, onAnyLab } from '../support/jobs/job-lab.js';
 import { waitFor } from '../support/wait-for.js';
 
-onBothLabs('alerts', (kit) => {
+onAnyLab('alerts', (kit) => {
   const write = (work: (tx: Tx) => Promise<unknown>) => kit.store.transaction('test', work);
   const leases: ServiceLease[] = [];
   afterEach(async () => {

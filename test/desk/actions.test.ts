@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import type { Desk } from '../../src/desk/desk.js';
 import { readBrakes } from '../../src/store/job-runs.js';
-import { type Lab, onBothLabs } from '../support/jobs/job-lab.js';
+import { type Lab, onAnyLab } from '../support/jobs/job-lab.js';
 import { type Answer, Browser, deskSettings, openDesk } from './desk-client.js';
 import { park as parkIn } from './parked-message.js';
 
 const unknownSku = (key: string) => `HTTP 422: order ${key} names an unknown sku`;
 
-onBothLabs('actions at the desk', (kit) => {
+onAnyLab('actions at the desk', (kit) => {
   let lab: Lab;
   let desk: Desk;
   let anna: Browser;

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import type { Desk } from '../../src/desk/desk.js';
-import { onEveryStore } from '../store/stores.js';
+import { onAnyStore } from '../store/stores.js';
 import { type Lab, useLab } from '../support/jobs/job-lab.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
 import { park } from './parked-message.js';
 
 /** What users of other programs complained of. Bulk actions, readers who act and paths behind a proxy have tests beside these. */
-onEveryStore('the desk, unlike others,', (kit) => {
+onAnyStore('the desk, unlike others,', (kit) => {
   if (kit.dialect !== 'sqlite') return;
   const labs = useLab(kit);
   let lab: Lab;

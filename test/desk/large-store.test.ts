@@ -8,7 +8,7 @@ const messages = 300_000;
 /** Counts stop at 10,000, and a page that filters looks through 100,000 ids. What reads all of a table is above. */
 const mostRead = 280_000;
 
-eachStore(['mysql'], (store, name) =>
+eachStore({ usual: ['mysql'], possible: ['mysql'] }, (store, name) =>
   describe(`a desk before a large store (${name}, riverui#106)`, () => {
     const kit = useStore(store);
     const labs = useLab(kit);

@@ -10,12 +10,12 @@ import { readAnnounced } from '../../src/inbound/webhooks/read-announced.js';
 import { insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
 import { Secret } from '../../src/model/secret.js';
 import { newestFirst } from '../../src/operator/lists/browse.js';
-import { type Lab, onEveryLab, withServiceLease } from '../support/jobs/job-lab.js';
+import { type Lab, onSqliteLabAnd, withServiceLease } from '../support/jobs/job-lab.js';
 import { withMethod } from '../support/jobs/with-method.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
 import { park } from './parked-message.js';
 
-onEveryLab('lists at the desk', (kit) => {
+onSqliteLabAnd('mysql', 'lists at the desk', (kit) => {
   let lab: Lab;
   let desk: Desk;
   let rita: Browser;

@@ -5,11 +5,11 @@ import { expect } from 'chai';
 import { appendAudit } from '../../src/audit/audit-log.js';
 import { lastAuditId } from '../../src/audit/read-audit.js';
 import { Live } from '../../src/desk/live.js';
-import { onEveryStore } from '../store/stores.js';
+import { onAnyStore } from '../store/stores.js';
 import { useLab } from '../support/jobs/job-lab.js';
 import { ask, Browser, deskSettings, openDesk, tokens } from './desk-client.js';
 
-onEveryStore('open pages of the desk', (kit) => {
+onAnyStore('open pages of the desk', (kit) => {
   if (kit.dialect !== 'sqlite') return;
   const labs = useLab(kit);
 

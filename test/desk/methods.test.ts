@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import { onEveryStore } from '../store/stores.js';
+import { onAnyStore } from '../store/stores.js';
 import { useLab } from '../support/jobs/job-lab.js';
 import { deskSettings, openDesk, tokens } from './desk-client.js';
 
@@ -17,7 +17,7 @@ function sendRaw(url: string, text: string): Promise<string> {
   });
 }
 
-onEveryStore('routes', (kit) => {
+onAnyStore('routes', (kit) => {
   if (kit.dialect !== 'sqlite') return;
   const labs = useLab(kit);
 

@@ -11,7 +11,7 @@ import { messageStates } from '../../src/outbound/outbox/message.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { everyAttempt } from '../support/every-attempt.js';
-import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
+import { type Lab, onSqliteLabAnd } from '../support/jobs/job-lab.js';
 import { ask, Browser, deskSettings, openDesk, tokens } from './desk-client.js';
 
 const script = '<script>alert(1)</script><img src=x onerror=alert(1)>';
@@ -19,7 +19,7 @@ const script = '<script>alert(1)</script><img src=x onerror=alert(1)>';
 /** As a page writes a text. */
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 
-onEveryLab('the pages of the desk', (kit) => {
+onSqliteLabAnd('postgres', 'the pages of the desk', (kit) => {
   let lab: Lab;
   let desk: Desk;
   let browser: Browser;

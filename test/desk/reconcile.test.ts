@@ -3,10 +3,10 @@ import { expect } from 'chai';
 import { parse } from 'csv-parse/sync';
 import type { Desk } from '../../src/desk/desk.js';
 import { reconcileAsked } from '../../src/operator/reconcile/start-run.js';
-import { type Lab, onBothLabs, withServiceLease } from '../support/jobs/job-lab.js';
+import { type Lab, onAnyLab, withServiceLease } from '../support/jobs/job-lab.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
 
-onBothLabs('a comparison of both sides at the desk', (kit) => {
+onAnyLab('a comparison of both sides at the desk', (kit) => {
   let lab: Lab;
   let desk: Desk;
   let anna: Browser;

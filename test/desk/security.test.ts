@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import type { Desk } from '../../src/desk/desk.js';
 import { accessProblem } from '../../src/desk/guard.js';
 import { routes } from '../../src/desk/routes.js';
-import { onEveryStore } from '../store/stores.js';
+import { onAnyStore } from '../store/stores.js';
 import { type Lab, useLab } from '../support/jobs/job-lab.js';
 import {
   ask,
@@ -18,7 +18,7 @@ import {
   writeUsers,
 } from './desk-client.js';
 
-onEveryStore('the door of the desk', (kit) => {
+onAnyStore('the door of the desk', (kit) => {
   // What is guarded here does not depend on the store.
   if (kit.dialect !== 'sqlite') return;
   const labs = useLab(kit);

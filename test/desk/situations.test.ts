@@ -8,7 +8,7 @@ import { explainRecord } from '../../src/operator/explain-record.js';
 import { timeFormatter } from '../../src/operator/format.js';
 import { insertAdoptions } from '../../src/outbound/outbox/adoptions.js';
 import { recordFailure } from '../../src/store/job-runs.js';
-import { onEveryStore } from '../store/stores.js';
+import { onAnyStore } from '../store/stores.js';
 import { type Lab, type LabOptions, useLab, withServiceLease } from '../support/jobs/job-lab.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
 import { park } from './parked-message.js';
@@ -196,7 +196,7 @@ const unescaped = (html: string) =>
     .replaceAll('&quot;', '"')
     .replaceAll('&amp;', '&');
 
-onEveryStore('to a newcomer the desk, explain and status say what happened and what to do, when', (kit) => {
+onAnyStore('to a newcomer the desk, explain and status say what happened and what to do, when', (kit) => {
   if (kit.dialect !== 'sqlite') return;
   const labs = useLab(kit);
   let desk: Desk;

@@ -3,20 +3,21 @@ import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import type { CustomerRecord } from '../../src/model/record.js';
+import { behaviour, storesFor } from '../store/stores.js';
 import { openSqlite, type SqliteFile } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
-import { useMariaDb } from '../support/use-database.js';
-import { canary, type Daemon, eventually, Installation } from './installation.js';
+import { useServer } from '../support/use-database.js';
+import { canary, type Daemon, eventually, Installation, storeIn } from './installation.js';
 
 const customers = 20;
 const orders = 120;
 
 describe('a service that has half of the customers already', function () {
   this.timeout(300_000);
-  for (const kind of ['sqlite', 'mysql'] as const) {
+  for (const kind of storesFor(behaviour())) {
     describe(`with a ${kind} store`, () => {
       const dir = useTempDir();
-      const store = useMariaDb();
+      const server = useServer(kind);
       const daemons: Daemon[] = [];
       let sandbox: Sandbox;
       let waybill: Installation;
@@ -29,8 +30,7 @@ describe('a service that has half of the customers already', function () {
           folder,
           serviceUrl: sandbox.url,
           erp: { type: 'sqlite', file: `${folder}/erp.sqlite` },
-          store:
-            kind === 'sqlite' ? { type: 'sqlite' } : { type: 'mysql', database: await store.server.createDatabase() },
+          store: storeIn(kind, await server?.server.createDatabase()),
           settings: {
             schedule: { capture: '* * * * * *', pull: '0 0 0 1 1 *' },
           },
@@ -85,80 +85,71 @@ describe('a service that has half of the customers already', function () {
       const expectEachOnce = (expected = query(`SELECT order_no FROM sales_orders WHERE ${eligible}`).length) =>
         expect(sandbox.counts()).to.include({ customers: codes().length, orders: expected, duplicateReferences: 0 });
 
-      // On MariaDB in the long form, WAYBILL_LONG=1: adopt-customers.test.ts runs the same decisions on each store.
-      if (kind === 'sqlite' || process.env.WAYBILL_LONG)
-        it('takes all orders, makes nothing twice, and lists what differs, also after kill -9', async () => {
-          const there = foreign();
-          sandbox.addCustomers(there);
-          sandbox.change({ delayMs: [0, 10] });
-          const expected = query(`SELECT order_no FROM sales_orders WHERE ${eligible}`).length;
-          const first = start();
-          await eventually('some orders are at the service', () => sandbox.counts().orders >= 20, 60_000);
-          first.kill('SIGKILL');
-          await first.ended;
-          const second = start();
-          await eventually('all orders are at the service', () => sandbox.counts().orders >= expected, 30_000);
-          second.kill('SIGTERM');
-          await second.ended;
-          const left = await json('sync', 'deliver');
-          expect(left.open).to.equal(0);
-          expectEachOnce(expected);
+      it('takes all orders, makes nothing twice, and lists what differs, also after kill -9', async () => {
+        const there = foreign();
+        sandbox.addCustomers(there);
+        sandbox.change({ delayMs: [0, 10] });
+        const expected = query(`SELECT order_no FROM sales_orders WHERE ${eligible}`).length;
+        const first = start();
+        await eventually('some orders are at the service', () => sandbox.counts().orders >= 20, 60_000);
+        first.kill('SIGKILL');
+        await first.ended;
+        const second = start();
+        await eventually('all orders are at the service', () => sandbox.counts().orders >= expected, 30_000);
+        second.kill('SIGTERM');
+        await second.ended;
+        const left = await json('sync', 'deliver');
+        expect(left.open).to.equal(0);
+        expectEachOnce(expected);
 
-          // Nothing at the service was written over, and each difference is told.
-          expect(writes('PATCH', /customers/)).to.deep.equal([]);
-          const theirs = () =>
-            sandbox
-              .ledger()
-              .customers.map(({ record }) => record)
-              .filter((record) => 'loyalty' in record);
+        // Nothing at the service was written over, and each difference is told.
+        expect(writes('PATCH', /customers/)).to.deep.equal([]);
+        const theirs = () =>
+          sandbox
+            .ledger()
+            .customers.map(({ record }) => record)
+            .filter((record) => 'loyalty' in record);
+        expect(theirs()).to.deep.equal(there);
+        const shown = await json('bindings', 'adopted', '--open');
+        expect(shown).to.include({ customers: there.length, orders: 0, open: there.length });
+        for (const one of shown.adopted) {
+          expect(one.differs).to.include('name').and.not.to.include('customer_code');
+          const name = one.fields.find(({ field }: { field: string }) => field === 'name');
+          expect(name.service).to.equal(`Theirs ${one.serviceId}`);
+          expect(name.erp).to.not.contain('Theirs');
+        }
+        const status = await json('status');
+        expect(status.adopted).to.deep.equal({ customers: there.length, orders: 0, open: there.length });
+        const story = await waybill.run('explain', 'customer', String(half()[0]?.id));
+        expect(story.stdout).to.contain('had').and.to.contain('already').and.to.contain('name');
+        const audit = await waybill.run('audit', '--event', 'adopted', '--json');
+        expect(audit.stdout.match(/"event":"adopted"/g)).to.have.length(there.length);
+
+        // A lost store learns again what nobody has looked at.
+        if (kind === 'sqlite') {
+          const exported = `${waybill.options.folder}/bindings.jsonl`;
+          await json('bindings', 'export', exported);
+          for (const end of ['', '-wal', '-shm']) rmSync(waybill.storeFile + end, { force: true });
+          await waybill.run('sync');
+          const recovered = await waybill.run('recover', '--bindings', exported, '--reason', 'disk replaced', '--yes');
+          expect(recovered.code, recovered.stderr).to.equal(0);
+          await waybill.run('sync');
           expect(theirs()).to.deep.equal(there);
-          const shown = await json('bindings', 'adopted', '--open');
-          expect(shown).to.include({ customers: there.length, orders: 0, open: there.length });
-          for (const one of shown.adopted) {
-            expect(one.differs).to.include('name').and.not.to.include('customer_code');
-            const name = one.fields.find(({ field }: { field: string }) => field === 'name');
-            expect(name.service).to.equal(`Theirs ${one.serviceId}`);
-            expect(name.erp).to.not.contain('Theirs');
-          }
-          const status = await json('status');
-          expect(status.adopted).to.deep.equal({ customers: there.length, orders: 0, open: there.length });
-          const story = await waybill.run('explain', 'customer', String(half()[0]?.id));
-          expect(story.stdout).to.contain('had').and.to.contain('already').and.to.contain('name');
-          const audit = await waybill.run('audit', '--event', 'adopted', '--json');
-          expect(audit.stdout.match(/"event":"adopted"/g)).to.have.length(there.length);
+          expect((await json('bindings', 'adopted', '--open')).open).to.equal(there.length);
+          expectEachOnce(expected);
+        }
 
-          // A lost store learns again what nobody has looked at.
-          if (kind === 'sqlite') {
-            const exported = `${waybill.options.folder}/bindings.jsonl`;
-            await json('bindings', 'export', exported);
-            for (const end of ['', '-wal', '-shm']) rmSync(waybill.storeFile + end, { force: true });
-            await waybill.run('sync');
-            const recovered = await waybill.run(
-              'recover',
-              '--bindings',
-              exported,
-              '--reason',
-              'disk replaced',
-              '--yes',
-            );
-            expect(recovered.code, recovered.stderr).to.equal(0);
-            await waybill.run('sync');
-            expect(theirs()).to.deep.equal(there);
-            expect((await json('bindings', 'adopted', '--open')).open).to.equal(there.length);
-            expectEachOnce(expected);
-          }
-
-          // What a person says is done, and then an edit goes its way like any other.
-          expect((await waybill.run('confirm', 'customers', '--reason', 'the ERP is right', '--yes')).code).to.equal(0);
-          await waybill.run('sync', 'deliver');
-          for (const record of theirs()) expect(record.name).to.not.contain('Theirs');
-          expect((await json('bindings', 'adopted', '--open')).open).to.equal(0);
-          // What was under way when it was killed goes once more, and is only repeated.
-          const made = writes('POST', /customers/).filter((request) => request.status === 201 && !request.replayed);
-          expect(made).to.have.length(codes().length - there.length);
-          for (const output of [story.stdout, JSON.stringify(shown), JSON.stringify(status)])
-            expect(output).to.not.contain(canary.token);
-        });
+        // What a person says is done, and then an edit goes its way like any other.
+        expect((await waybill.run('confirm', 'customers', '--reason', 'the ERP is right', '--yes')).code).to.equal(0);
+        await waybill.run('sync', 'deliver');
+        for (const record of theirs()) expect(record.name).to.not.contain('Theirs');
+        expect((await json('bindings', 'adopted', '--open')).open).to.equal(0);
+        // What was under way when it was killed goes once more, and is only repeated.
+        const made = writes('POST', /customers/).filter((request) => request.status === 201 && !request.replayed);
+        expect(made).to.have.length(codes().length - there.length);
+        for (const output of [story.stdout, JSON.stringify(shown), JSON.stringify(status)])
+          expect(output).to.not.contain(canary.token);
+      });
 
       // Once is enough: the stores have their own tests.
       if (kind === 'mysql')

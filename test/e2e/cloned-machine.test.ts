@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { createSampleErp, type SampleErpTarget, withSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { isFullMatrix } from '../store/stores.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { useMariaDb } from '../support/use-database.js';
@@ -15,7 +16,7 @@ const customers = 5;
 describe('A cloned server', function () {
   this.timeout(300_000);
   // What tells a clone is told without the store's own SQL.
-  for (const kind of process.env.WAYBILL_LONG ? (['sqlite', 'mysql'] as const) : (['sqlite'] as const))
+  for (const kind of isFullMatrix ? (['sqlite', 'mysql'] as const) : (['sqlite'] as const))
     describe(`with a ${kind} store`, () => {
       const dir = useTempDir();
       const ownStore = kind === 'mysql' ? useMariaDb() : null;

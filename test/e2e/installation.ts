@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
+import { runHere } from '../support/run-here.js';
 
 /** Names that would be a scandal in any output; the tests look for them everywhere. */
 export const canary = {
@@ -13,6 +14,9 @@ export const canary = {
   erpPassword: 'canary-erp-81b2f6aa',
   storePassword: 'canary-store-c44e9b10',
 };
+
+/** Variables that mean nothing to a command. */
+const everyProcessHas = new Set(['PATH', 'HOME', 'TMPDIR', 'NODE_ENV']);
 
 type ServerDatabase = Pick<TestDatabase, 'host' | 'port' | 'database'>;
 
@@ -37,10 +41,22 @@ export interface InstallationOptions {
   nodeFlags?: string[];
 }
 
+/** The store of an installation: in this database, or in a file where there is none. */
+export function storeIn(
+  type: InstallationOptions['store']['type'],
+  database: (ServerDatabase & { user: string; password: string }) | undefined,
+): InstallationOptions['store'] {
+  return type === 'sqlite' || database === undefined ? { type: 'sqlite' } : { type, database };
+}
+
 export interface Run {
   code: number | null;
   stdout: string;
   stderr: string;
+}
+
+/** A command that ran as a process of its own. */
+export interface ProcessRun extends Run {
   /** Highest resident set of the process, in MiB. */
   peakRssMiB: number;
 }
@@ -57,7 +73,7 @@ export interface Daemon {
   ended: Promise<number | string>;
 }
 
-/** A configured Waybill in a folder of its own, run as real processes. */
+/** A configured Waybill in a folder of its own. Daemons are real processes, and so are the commands that `start` runs. */
 export class Installation {
   readonly configDir: string;
   readonly env: NodeJS.ProcessEnv;
@@ -104,12 +120,17 @@ export class Installation {
     return join(this.options.folder, 'waybill.sqlite');
   }
 
+  /** Runs a command to its end: in this process, unless it needs another version, flags of Node, or variables such as NODE_OPTIONS. */
   run(...args: string[]): Promise<Run> {
-    return this.start(...args).ended;
+    const { version, nodeFlags } = this.options;
+    const ours = Object.entries(this.env).filter(([name]) => name.startsWith('WAYBILL_'));
+    const others = Object.keys(this.env).filter((name) => !name.startsWith('WAYBILL_') && !everyProcessHas.has(name));
+    if (version || nodeFlags || others.length > 0) return this.start(...args).ended;
+    return runHere([...args, '--config', this.configDir], { env: Object.fromEntries(ours), cwd: this.options.folder });
   }
 
-  /** A command that is not waited for. */
-  start(...args: string[]): { kill(signal: NodeJS.Signals): void; ended: Promise<Run> } {
+  /** Runs a command as a process that can be killed. */
+  start(...args: string[]): { kill(signal: NodeJS.Signals): void; ended: Promise<ProcessRun> } {
     const child = this.#spawn(args);
     let stdout = '';
     let stderr = '';
@@ -123,7 +144,7 @@ export class Installation {
     const sample = setInterval(() => {
       peakRssMiB = Math.max(peakRssMiB, peakRss(child.pid));
     }, 100);
-    const ended = once(child, 'close').then(([code]: (number | null)[]): Run => {
+    const ended = once(child, 'close').then(([code]: (number | null)[]): ProcessRun => {
       clearInterval(sample);
       return { code: code ?? null, stdout, stderr, peakRssMiB };
     });

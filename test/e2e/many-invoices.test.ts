@@ -16,7 +16,7 @@ describe('a pull of very many invoices', function () {
 
   async function pull() {
     const startedAt = performance.now();
-    const { code, stdout, peakRssMiB } = await lab.waybill.run('sync', 'pull', '--json');
+    const { code, stdout, peakRssMiB } = await lab.waybill.start('sync', 'pull', '--json').ended;
     expect(code).to.equal(0);
     const result = JSON.parse(stdout).pull;
     expect(result.outcome).to.equal('proven');

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { foreseeDelivery } from '../../src/operator/foresee-delivery.js';
-import { onBothLabs } from '../support/jobs/job-lab.js';
+import { onAnyLab } from '../support/jobs/job-lab.js';
 
-onBothLabs('what go-live shows', (kit) => {
+onAnyLab('what go-live shows', (kit) => {
   const shown = async (lab: Awaited<ReturnType<typeof kit.start>>) => {
     const { captured, open, ordersTotals, oldest, newest } = await foreseeDelivery(lab.context, lab.reader);
     return {

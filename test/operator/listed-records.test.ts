@@ -5,13 +5,13 @@ import { recover } from '../../src/operator/recover.js';
 import { adoptFile } from '../../src/outbound/adoption/adopt-file.js';
 import { unknownContent } from '../../src/outbound/outbox/content-hash.js';
 import { editSampleLine } from '../support/change-sample-erp.js';
-import { type Lab, type LabOptions, onEveryLab } from '../support/jobs/job-lab.js';
+import { type Lab, type LabOptions, onSqliteLabAnd } from '../support/jobs/job-lab.js';
 import { each, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { expectAllAtService } from '../support/jobs/service-of.js';
 import { withMethod } from '../support/jobs/with-method.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 
-onEveryLab('records that a recovery parked', (kit) => {
+onSqliteLabAnd('mysql', 'records that a recovery parked', (kit) => {
   const orders = 30;
   const loseStore = async (options: LabOptions = {}): Promise<Lab> => {
     const lab = await kit.start({ customers: 4, orders, ...options });

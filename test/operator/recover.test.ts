@@ -11,7 +11,7 @@ import type { Store, Tx } from '../../src/store/store.js';
 import { underWay } from '../store/stores.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';
 import { askAsAnother } from '../support/jobs/ask-as-another.js';
-import { type Lab, type LabKit, onEveryLab } from '../support/jobs/job-lab.js';
+import { type Lab, type LabKit, onSqliteLabAnd } from '../support/jobs/job-lab.js';
 import { each, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { say } from '../support/jobs/say.js';
 import { expectAllAtService, statesOf } from '../support/jobs/service-of.js';
@@ -19,7 +19,7 @@ import { withMethod } from '../support/jobs/with-method.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 import { waitFor } from '../support/wait-for.js';
 
-onEveryLab('a store that was lost', (kit) => {
+onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
   const settings = { orders: { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' } };
 
   const hold = () => holdAsLost(kit);

@@ -5,13 +5,13 @@ import { goLiveProblem } from '../../src/outbound/deliver/go-live.js';
 import type { Store } from '../../src/store/store.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';
 import { erpReaderOf } from '../support/erp-reader.js';
-import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
+import { type Lab, onSqliteLabAnd } from '../support/jobs/job-lab.js';
 import { withMethod } from '../support/jobs/with-method.js';
 import { ordersByNumber } from '../support/orders-by-number.js';
 
 const byNumber = { orders: { ...ordersByNumber, identity: ['order_no', 'created_at'] } };
 
-onEveryLab('records whose keys are others now', (kit) => {
+onSqliteLabAnd('postgres', 'records whose keys are others now', (kit) => {
   const readers: { close(): Promise<void> }[] = [];
   afterEach(async () => {
     for (const reader of readers.splice(0)) await reader.close();

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';
-import { onBothLabs } from '../support/jobs/job-lab.js';
+import { onAnyLab } from '../support/jobs/job-lab.js';
 
-onBothLabs('the note of an order, where it is mapped', (kit) => {
+onAnyLab('the note of an order, where it is mapped', (kit) => {
   it('is none where it is empty, and becomes null at the service when it is emptied', async () => {
     const lab = await kit.start({
       customers: 1,

@@ -96,10 +96,10 @@ onEveryStore('a lease', (kit) => {
   it('stays with its holder while that one renews it, under the same epoch', async () => {
     const lease = held(await take('one'));
     const endsAt = lease.endsAtMonotonicMs;
-    await letItEndIn(300);
+    await letItEndIn(40);
     await lease.renew();
     expect(lease.endsAtMonotonicMs).to.be.greaterThan(endsAt);
-    await sleep(350);
+    await sleep(50);
     expect(await take('two')).to.deep.include({ held: false, holder: 'one' });
     await assertHeld(lease);
   });

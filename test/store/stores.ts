@@ -31,28 +31,61 @@ export interface StoreKit {
 
 const names = { sqlite: 'SQLite', mysql: 'MariaDB', postgres: 'PostgreSQL' };
 
-/** Others than a suite names, to try it there: `TEST_STORES=postgres npx mocha dist/test/…`. */
-const wanted = process.env.TEST_STORES?.split(',');
+const everyStore: readonly Dialect[] = ['sqlite', 'mysql', 'postgres'];
+const servers = ['mysql', 'postgres'] as const;
+export type Server = (typeof servers)[number];
 
-export function eachStore(stores: readonly Dialect[], define: (store: Dialect, name: string) => void): void {
-  for (const store of (wanted ?? stores) as Dialect[]) define(store, names[store]);
+/** Databases that a suite runs on. */
+interface Stores {
+  /** In `npm test`. */
+  usual: readonly Dialect[];
+  /** In `npm run test:all`. */
+  possible: readonly Dialect[];
 }
 
-/** One contract, three databases: for what is about the store's own SQL. */
+/** `all` runs each suite wherever it can run; otherwise names of stores: `TEST_STORES=postgres npm run test:one FILE`. */
+const asked = process.env.TEST_STORES;
+
+/** `npm run test:all`: every store, every seed, every random case. */
+export const isFullMatrix = asked === 'all';
+
+/** The stores on which a suite runs this time. */
+export function storesFor({ usual, possible }: Stores): readonly Dialect[] {
+  if (asked === undefined) return usual;
+  return asked === 'all' ? possible : possible.filter((store) => asked.split(',').includes(store));
+}
+
+/** Behaviour is the same on any store, so SQLite is enough, and a server where the SQL beneath deserves another look. */
+export function behaviour(alsoOn?: Server): Stores {
+  return { usual: alsoOn ? ['sqlite', alsoOn] : ['sqlite'], possible: everyStore };
+}
+
+export function eachStore(stores: Stores, define: (store: Dialect, name: string) => void): void {
+  for (const store of storesFor(stores)) define(store, names[store]);
+}
+
+/** Contract of the store: SQL, locks and failures that differ by database, on all three, always. */
 export function onEveryStore(title: string, define: (kit: StoreKit) => void): void {
-  eachStore(['sqlite', 'mysql', 'postgres'], (store, name) =>
-    describe(`${title} (${name})`, () => define(useStore(store))),
-  );
+  onStores({ usual: everyStore, possible: everyStore }, title, define);
 }
 
-/** Defines the block once on MariaDB and once on PostgreSQL. */
+/** Contract of the servers alone. */
 export function onServers(title: string, define: (kit: StoreKit) => void): void {
-  eachStore(['mysql', 'postgres'], (store, name) => describe(`${title} (${name})`, () => define(useStore(store))));
+  onStores({ usual: servers, possible: servers }, title, define);
 }
 
-/** Defines the block once on SQLite and once on MariaDB: for what uses the store, and has its ERP in the same kind of database. */
-export function onBothStores(title: string, define: (kit: StoreKit) => void): void {
-  eachStore(['sqlite', 'mysql'], (store, name) => describe(`${title} (${name})`, () => define(useStore(store))));
+/** Behaviour above the store: on SQLite, and on all three in `npm run test:all`. */
+export function onAnyStore(title: string, define: (kit: StoreKit) => void): void {
+  onStores(behaviour(), title, define);
+}
+
+/** As `onAnyStore`, and always on this server as well: for behaviour that much SQL carries. */
+export function onSqliteAnd(server: Server, title: string, define: (kit: StoreKit) => void): void {
+  onStores(behaviour(server), title, define);
+}
+
+function onStores(stores: Stores, title: string, define: (kit: StoreKit) => void): void {
+  eachStore(stores, (store, name) => describe(`${title} (${name})`, () => define(useStore(store))));
 }
 
 const tables = [

@@ -17,6 +17,12 @@ export const useMariaDb = () => useDatabase(sharedMariaDb);
 /** The same on PostgreSQL. */
 export const usePostgres = () => useDatabase(sharedPostgres);
 
+/** A database for a store of this kind; null where the store is a file. */
+export function useServer(kind: 'sqlite' | 'mysql' | 'postgres') {
+  if (kind === 'sqlite') return null;
+  return kind === 'mysql' ? useMariaDb() : usePostgres();
+}
+
 export type MariaDbHandle = ReturnType<typeof useMariaDb>;
 export type PostgresHandle = ReturnType<typeof usePostgres>;
 

@@ -18,6 +18,23 @@ export interface PlantedBug {
 
 export const plantedDir = join(projectRoot, 'test/planted');
 
+/** Seeds of one kind of run. */
+interface Seeds {
+  store: StoreKind;
+  dispatcher: DispatcherKind;
+  seeds: number[];
+}
+
+/** Seeds in which the planted bugs show themselves: the surest two of each, which its patch names first. */
+export function seedsThatCatch(bugs = plantedBugs()): Seeds[] {
+  const lots = new Map<string, Seeds>();
+  for (const { store, dispatcher, seeds } of bugs) {
+    const lot = lots.get(store + dispatcher) ?? { store, dispatcher, seeds: [] };
+    lots.set(store + dispatcher, { ...lot, seeds: [...new Set([...lot.seeds, ...seeds.slice(0, 2)])] });
+  }
+  return [...lots.values()];
+}
+
 export function plantedBugs(): PlantedBug[] {
   return readdirSync(plantedDir)
     .filter((name) => name.endsWith('.patch'))

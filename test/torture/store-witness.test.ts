@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { onBothLabs } from '../support/jobs/job-lab.js';
+import { onAnyLab } from '../support/jobs/job-lab.js';
 import { statesOf } from '../support/jobs/service-of.js';
 import { drawPlan } from './draw-plan.js';
 import { type Doctored, soundHistory } from './sound-history.js';
@@ -8,7 +8,7 @@ import { witnessSql } from './store-witness.js';
 import { readLife } from './take-history.js';
 import { commitMs, waitsWhenTold } from './waits-when-told.js';
 
-onBothLabs('the witness in a store', (kit) => {
+onAnyLab('the witness in a store', (kit) => {
   it('notes what was sent while the service had said when to come back, and what waited for that', async () => {
     for (const statement of witnessSql(kit.dialect)) await kit.rows(statement);
     const lab = await kit.start({ customers: 1, orders: 4 });

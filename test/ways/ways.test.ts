@@ -17,18 +17,10 @@ import { projectRoot } from '../support/project-root.js';
 import { openSqlite } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
 
-interface Way {
-  /** Its heading in docs/architecture.md. */
-  heading: string;
-  /** How many files a reader follows, at most. */
-  mostToRead: number;
-  /** How many files execute at all, at most: those to read, and what they stand on. */
-  mostExecuted: number;
-}
-
-const order: Way = { heading: 'An order, from its ERP row to its acknowledgement', mostToRead: 30, mostExecuted: 85 };
-const tooMany: Way = { heading: 'A 429, from the answer to the pause', mostToRead: 12, mostExecuted: 46 };
-const stop: Way = { heading: 'A SIGTERM, from the signal to the end', mostToRead: 12, mostExecuted: 30 };
+/** Headings in docs/architecture.md. */
+const order = 'An order, from its ERP row to its acknowledgement';
+const tooMany = 'A 429, from the answer to the pause';
+const stop = 'A SIGTERM, from the signal to the end';
 
 /** The files that docs/architecture.md lists under a heading, in its order. */
 function listed(heading: string): string[] {
@@ -37,16 +29,15 @@ function listed(heading: string): string[] {
   return [...section.matchAll(/\]\(\.\.\/src\/([^)]+)\)/g)].map(([, file]) => file as string);
 }
 
-function expectWay({ heading, mostToRead, mostExecuted }: Way, executed: readonly string[]): void {
+function expectWay(heading: string, executed: readonly string[]): void {
   const files = listed(heading);
-  expect(files, 'the list in docs/architecture.md').to.have.length.within(5, mostToRead);
+  expect(files, `the list under "${heading}" in docs/architecture.md`).to.not.be.empty;
   expect(new Set(files).size, 'a file is listed twice').to.equal(files.length);
   expect(files.filter((file) => !existsSync(join(projectRoot, 'src', file)))).to.deep.equal([]);
   expect(
     files.filter((file) => !executed.includes(file)),
     `listed, but not executed; executed: ${executed.join(' ')}`,
   ).to.deep.equal([]);
-  expect(executed.length, `executed: ${executed.join(' ')}`).to.be.at.most(mostExecuted);
 }
 
 describe('the ways in docs/architecture.md', () => {

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Finding } from '../../../src/operator/setup/doctor/finding.js';
 import { openSqlite } from '../../support/sqlite-file.js';
-import { onBothStores } from '../installation.js';
+import { onAnyStore } from '../installation.js';
 
 describe('waybill doctor', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill } = installation;
     const edit = async (change: (text: string) => string) => {
       const file = join(installation.configDir, 'local.yaml');

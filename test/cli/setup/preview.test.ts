@@ -6,10 +6,10 @@ import { parse, stringify } from 'yaml';
 import { capture } from '../../../src/outbound/capture/capture.js';
 import { merge } from '../../support/merge-settings.js';
 import { openSqlite } from '../../support/sqlite-file.js';
-import { answers, onBothStores } from '../installation.js';
+import { answers, onAnyStore } from '../installation.js';
 
 describe('waybill preview', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill } = installation;
     const makeErp = (orders: number, change = '') => {
       const database = openSqlite(join(installation.configDir, 'erp.sqlite'));

@@ -6,16 +6,15 @@ import http, { type RequestListener } from 'node:http';
 import net, { type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { run } from '../../../src/cli/run.js';
 import { settingsFrom } from '../../../src/config/load-settings.js';
 import { sqliteDialect } from '../../../src/erp/dialects/sqlite-erp.js';
 import { sideTables } from '../../../src/erp/write-back/side-tables.js';
 import { createSampleErp, sampleErpMapping } from '../../../src/lab/sample-erp/create-sample-erp.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
-import { capturingOutput } from '../../cli/installation.js';
 import type { TestDatabase } from '../../support/mariadb-database.js';
 import { merge, type Tree } from '../../support/merge-settings.js';
+import { runHere } from '../../support/run-here.js';
 import { openSqlite } from '../../support/sqlite-file.js';
 
 const main = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
@@ -142,18 +141,9 @@ export class Office {
 
   /** Runs a command in this process. */
   async waybill(...argv: string[]): Promise<number> {
-    const before = { ...process.env };
-    Object.assign(process.env, this.env);
-    try {
-      const { code, stdout, stderr } = await capturingOutput(() =>
-        run(['node', 'waybill', ...argv, '--config', this.configDir]),
-      );
-      this.printed += stdout + stderr;
-      return code;
-    } finally {
-      for (const name of Object.keys(this.env)) delete process.env[name];
-      Object.assign(process.env, before);
-    }
+    const { code, stdout, stderr } = await runHere([...argv, '--config', this.configDir], { env: this.env });
+    this.printed += stdout + stderr;
+    return code;
   }
 
   /** Runs a daemon until it says something, and `work` then. What it and its children are called by is looked at too. */

@@ -7,7 +7,7 @@ import { unprovenSince } from '../../../src/inbound/invoices/pull-record.js';
 import { endPulled } from '../../../src/inbound/webhooks/read-announced.js';
 import { insertEvent } from '../../../src/inbound/webhooks/webhook-rows.js';
 import { openAlerts } from '../../../src/store/alerts.js';
-import { type LabOptions, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type LabOptions, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 
 describe('dropBrake', () => {
   const limits = { maxDrops: 10, maxDropShare: 0.5 };
@@ -32,7 +32,7 @@ describe('dropBrake', () => {
   });
 });
 
-onBothLabs('a drop of many invoices at once', (kit) => {
+onAnyLab('a drop of many invoices at once', (kit) => {
   const number = (amount: number) => `INV-${String(amount).padStart(6, '0')}`;
   const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 
-onBothLabs('invoices that echo our credential', (kit) => {
+onAnyLab('invoices that echo our credential', (kit) => {
   const token = 'sandbox-token';
   /** What the store holds of invoices and of the pull, and what the ERP would be told. */
   const kept = async () =>

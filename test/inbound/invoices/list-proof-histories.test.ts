@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { afterPage, beginPasses, type PassVerdict } from '../../../src/inbound/invoices/list-proof.js';
+import { isFullMatrix } from '../../store/stores.js';
 import { type Change, ChangingList, changes, isSame } from './changing-list.js';
 
 /** `WAYBILL_PULL_HISTORIES=200000` tells as many. */
-const numRuns = Number(process.env.WAYBILL_PULL_HISTORIES ?? 20_000);
+const numRuns = Number(process.env.WAYBILL_PULL_HISTORIES ?? (isFullMatrix ? 20_000 : 4_000));
 
 interface History {
   count: number;

@@ -14,10 +14,11 @@ import { swapInvoices } from '../../../src/inbound/invoices/swap-invoices.js';
 import type { Invoice } from '../../../src/model/record.js';
 import type { Tx } from '../../../src/store/store.js';
 import { type HistoryStore, openHistoryStore } from '../../histories/history-store.js';
+import { isFullMatrix } from '../../store/stores.js';
 import { type Change, ChangingList, changes } from './changing-list.js';
 
 /** `WAYBILL_STAGED_HISTORIES=20000` tells as many. */
-const numRuns = Number(process.env.WAYBILL_STAGED_HISTORIES ?? 2_000);
+const numRuns = Number(process.env.WAYBILL_STAGED_HISTORIES ?? (isFullMatrix ? 2_000 : 600));
 
 interface History {
   count: number;

@@ -6,7 +6,7 @@ import { readOrder } from '../../../src/inbound/orders/read-order.js';
 import { recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
 import type { ServiceClient } from '../../../src/service/service-client.js';
 import { openAlerts } from '../../../src/store/alerts.js';
-import { type Lab, type LabOptions, onEveryLab, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabOptions, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 import { pausesOf } from '../../support/jobs/service-of.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -21,7 +21,7 @@ const settings = {
   orders: { readBack },
 };
 
-onEveryLab('reading orders back', (kit) => {
+onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
   /** What hangs on no database is proven once. */
   const itOnce = kit.dialect === 'sqlite' ? it : () => undefined;
   const delivered = async (more: LabOptions = {}) => {

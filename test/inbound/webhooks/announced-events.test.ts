@@ -4,12 +4,12 @@ import { runSchedule } from '../../../src/daemon/schedule.js';
 import { readAnnounced } from '../../../src/inbound/webhooks/read-announced.js';
 import { insertEvent } from '../../../src/inbound/webhooks/webhook-rows.js';
 import { requestWakeUp } from '../../../src/store/job-runs.js';
-import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
 
 const readInvoice = { readInvoice: { path: '/v2/invoices/{invoice_no}' } };
 
-onBothLabs('events that were announced', (kit) => {
+onAnyLab('events that were announced', (kit) => {
   const start = async (endpoints: object) =>
     kit.start({
       customers: 1,

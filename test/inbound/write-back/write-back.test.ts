@@ -17,7 +17,7 @@ import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live
 import { openAlerts } from '../../../src/store/alerts.js';
 import { Lease } from '../../../src/store/lease.js';
 import { markDue } from '../../../src/store/write-back-due.js';
-import { onBothStores, type StoreKit, useStore } from '../../store/stores.js';
+import { onSqliteAnd, type StoreKit, useStore } from '../../store/stores.js';
 import { wallTimeNow } from '../../support/change-sample-erp.js';
 import { type Lab, type LabOptions, useLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -868,7 +868,7 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
   });
 }
 
-onBothStores('write-back', (kit) => writeBackTests(kit));
+onSqliteAnd('mysql', 'write-back', (kit) => writeBackTests(kit));
 
 describe('write-back from a SQLite store into a MariaDB ERP', () => writeBackTests(useStore('sqlite'), 'mysql'));
 describe('write-back from a SQLite store into a PostgreSQL ERP', () => writeBackTests(useStore('sqlite'), 'postgres'));

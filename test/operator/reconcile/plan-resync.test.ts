@@ -5,7 +5,7 @@ import {
   type ResyncPlan,
   secondsAtLimits,
 } from '../../../src/operator/reconcile/plan-resync.js';
-import { type Lab, onEveryLab } from '../../support/jobs/job-lab.js';
+import { type Lab, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 
 describe('how long requests take at the limits', () => {
   it('is what the narrowest limit allows', () => {
@@ -20,7 +20,7 @@ describe('how long requests take at the limits', () => {
   });
 });
 
-onEveryLab('the plan of a resync', (kit) => {
+onSqliteLabAnd('mysql', 'the plan of a resync', (kit) => {
   /** Gives orders their fates, so many each, and says which key has which. */
   async function arrange(lab: Lab, each: number): Promise<ReadonlyMap<string, Fate>> {
     const rows = await kit.rows("SELECT source_key FROM binding WHERE entity='order' ORDER BY source_key");

@@ -18,7 +18,7 @@ import { proofOf } from '../../../src/operator/reconcile/summary.js';
 import { totalsByCurrency } from '../../../src/operator/reconcile/sums.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
-import { type Lab, onEveryLab, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 
 const settings = {
   service: { endpoints: { readOrder: {} } },
@@ -27,7 +27,7 @@ const settings = {
 };
 const all: ReconcileAsks = { from: null, to: null, fromMs: null, toMs: null };
 
-onEveryLab('comparing both sides', (kit) => {
+onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
   const itOnce = kit.dialect === 'sqlite' ? it : () => undefined;
   const partners = (lab: Lab) => ({ reader: lab.reader, client: () => lab.client });
   const compare = (lab: Lab, subject?: Subject, more?: { asks?: ReconcileAsks; again?: boolean }) =>

@@ -8,10 +8,10 @@ import { pauseJobs } from '../../../src/operator/pause-jobs.js';
 import { askService, checkConnection } from '../../../src/operator/setup/doctor/check-service.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { Authority } from '../../support/certificates.js';
-import { onBothLabs } from '../../support/jobs/job-lab.js';
+import { onAnyLab } from '../../support/jobs/job-lab.js';
 import { useTempDir } from '../../support/temp-dir.js';
 
-onBothLabs('the doctor’s question to the service', (kit) => {
+onAnyLab('the doctor’s question to the service', (kit) => {
   const attempts = () => kit.rows('SELECT purpose FROM attempt');
 
   it('is one request that is on record, and changes nothing else', async () => {

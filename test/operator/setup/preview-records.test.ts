@@ -10,7 +10,7 @@ import type { ShownOrder } from '../../../src/operator/setup/preview/show-order.
 import { useStore } from '../../store/stores.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
 import { everyAttempt } from '../../support/every-attempt.js';
-import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabKit, onAnyLab, useLab } from '../../support/jobs/job-lab.js';
 
 const follows = { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' };
 const flaws = {
@@ -269,7 +269,7 @@ function previewTests(kit: LabKit): void {
   });
 }
 
-onBothLabs('a preview', previewTests);
+onAnyLab('a preview', previewTests);
 
 describe('a preview (an ERP on PostgreSQL)', () => {
   const kit = useLab(useStore('sqlite'), 'postgres');

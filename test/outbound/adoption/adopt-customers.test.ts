@@ -3,10 +3,10 @@ import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
 import { insertRows } from '../../../src/store/rows.js';
 import { wallTimeNow } from '../../support/change-sample-erp.js';
-import { type Lab, onEveryLab } from '../../support/jobs/job-lab.js';
+import { type Lab, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';
 
-onEveryLab('a customer that is at the service already is adopted by its exact code', (kit) => {
+onSqliteLabAnd('postgres', 'a customer that is at the service already is adopted by its exact code', (kit) => {
   const begin = async (
     options: {
       sandbox?: Partial<SandboxOptions>;

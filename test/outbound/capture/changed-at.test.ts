@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { useStore } from '../../store/stores.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
-import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabKit, onSqliteLabAnd, useLab } from '../../support/jobs/job-lab.js';
 
 function tests(kit: LabKit): void {
   const sourceAlerts = () => kit.rows("SELECT message FROM alert WHERE cause LIKE 'source.%'");
@@ -100,5 +100,5 @@ function tests(kit: LabKit): void {
   });
 }
 
-onBothLabs('changedAt', tests);
+onSqliteLabAnd('mysql', 'changedAt', tests);
 describe('changedAt in PostgreSQL', () => tests(useLab(useStore('sqlite'), 'postgres')));

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { formerFingerprint, mappingFingerprint } from '../../../src/outbound/outbox/content-hash.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
-import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';
 import type { Tree } from '../../support/merge-settings.js';
 
-onBothLabs('a mapping', (kit) => {
+onAnyLab('a mapping', (kit) => {
   const works = async (lab: Lab) => {
     await lab.capture({ sweep: true });
     await lab.deliver();

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
-import { onBothLabs } from '../../support/jobs/job-lab.js';
+import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 
-onBothLabs('orders that changed at the same moment', (kit) => {
+onSqliteLabAnd('mysql', 'orders that changed at the same moment', (kit) => {
   it('are all found by the cursor and by the sweep, a page at a time, also those that were committed late', async () => {
     const lab = await kit.start({
       customers: 1,

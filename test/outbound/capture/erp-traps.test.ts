@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
-import { onEveryLab } from '../../support/jobs/job-lab.js';
+import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 
 /** Habits of real ERPs: Dolibarr, webERP, FrontAccounting, ERPNext and Odoo. */
-onEveryLab('an ERP', (kit) => {
+onSqliteLabAnd('mysql', 'an ERP', (kit) => {
   const boundKeys = async () =>
     (await kit.rows("SELECT source_key FROM binding WHERE entity='order' ORDER BY source_key")).map((row) =>
       String(row.source_key),

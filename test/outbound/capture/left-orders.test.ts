@@ -4,9 +4,9 @@ import { tellStory } from '../../../src/operator/tell-story.js';
 import { leftInWords } from '../../../src/outbound/capture/left-orders.js';
 import { openAlerts } from '../../../src/store/alerts.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
-import { onEveryLab } from '../../support/jobs/job-lab.js';
+import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 
-onEveryLab('an order of the service that is not pending any more', (kit) => {
+onSqliteLabAnd('postgres', 'an order of the service that is not pending any more', (kit) => {
   const completed = { column: 'status', values: ['shipped', 'invoiced'] };
   const start = async (orders: object = { completed }) => {
     const cancelled = { column: 'status', values: ['cancelled'] };

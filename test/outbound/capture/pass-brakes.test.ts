@@ -4,13 +4,13 @@ import { type Confirmation, confirmHeld, summariseHeld } from '../../../src/oper
 import { planResync } from '../../../src/operator/reconcile/plan-resync.js';
 import { unfinishedAlerts } from '../../../src/store/alerts.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
-import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
 
 /** The long form: WAYBILL_BRAKE_ORDERS=5000 npx mocha dist/test/outbound/capture/pass-brakes.test.js */
 const manyOrders = Number(process.env.WAYBILL_BRAKE_ORDERS ?? 500);
 
-onBothLabs('a brake', (kit) => {
+onAnyLab('a brake', (kit) => {
   const changesAt = (lab: Lab) =>
     lab.sandbox.ledger().requests.filter(({ method }) => ['PATCH', 'PUT', 'DELETE'].includes(method));
   const alertsOf = () => kit.rows("SELECT detail FROM audit_log WHERE event='alert'");

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
 import { editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
-import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
 
 /** The long form: WAYBILL_RESTORED_ORDERS=5000 npx mocha dist/test/outbound/capture/restored-erp.test.js */
@@ -14,7 +14,7 @@ const settings = {
   orders: { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete', onDeleted: 'delete' },
 };
 
-onBothLabs('an ERP that was restored from yesterday', (kit) => {
+onAnyLab('an ERP that was restored from yesterday', (kit) => {
   const heldBySource = async (lab: Lab) => (await summariseHeld(lab.context, {})).summary.brakes.length;
   const openAlerts = async () =>
     (await kit.rows('SELECT cause FROM alert WHERE open_cause IS NOT NULL ORDER BY cause')).map(({ cause }) => cause);

@@ -5,7 +5,7 @@ import { partsOf } from '../../../src/outbound/capture/rows-aside.js';
 import { readCursor } from '../../../src/store/job-runs.js';
 import { useStore } from '../../store/stores.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
-import { onEveryLab, useLab } from '../../support/jobs/job-lab.js';
+import { onSqliteLabAnd, useLab } from '../../support/jobs/job-lab.js';
 
 describe('capture from a file into a file', () => {
   const kit = useLab(useStore('sqlite'));
@@ -41,7 +41,7 @@ describe('capture from a file into a file', () => {
   });
 });
 
-onEveryLab('a sweep over what is known', (kit) => {
+onSqliteLabAnd('mysql', 'a sweep over what is known', (kit) => {
   it('writes and locks nothing but what changed', async () => {
     const lab = await kit.start({ customers: 3, orders: 20, settings: { capture: { pageSize: 5 } } });
     await lab.capture();
@@ -65,7 +65,7 @@ onEveryLab('a sweep over what is known', (kit) => {
   });
 });
 
-onEveryLab('a sweep over what is settled', (kit) => {
+onSqliteLabAnd('mysql', 'a sweep over what is settled', (kit) => {
   it('takes an order for settled only where its newest message, its binding, the mapping and the service agree', async () => {
     const lab = await kit.start({ customers: 3, orders: 8 });
     await lab.capture();

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { checkKeys, keepKeys, whyNotSame } from '../../../src/operator/rekey.js';
 import { goLiveProblem } from '../../../src/outbound/deliver/go-live.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
-import { onBothLabs } from '../../support/jobs/job-lab.js';
+import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 import { ordersByNumber } from '../../support/orders-by-number.js';
 
-onBothLabs('source keys', (kit) => {
+onSqliteLabAnd('mysql', 'source keys', (kit) => {
   const byNumber = { orders: ordersByNumber };
 
   it('that name other columns hold capture and delivery before anything is written', async () => {

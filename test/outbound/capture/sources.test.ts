@@ -4,7 +4,7 @@ import { settingsOf } from '../../../src/model/record.js';
 import { pauseJobs, resumeLanes } from '../../../src/operator/pause-jobs.js';
 import { checkKeys, keepKeys, whyNotSame } from '../../../src/operator/rekey.js';
 import type { Lab, LabKit } from '../../support/jobs/job-lab.js';
-import { onEveryLab } from '../../support/jobs/job-lab.js';
+import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 import { makeNamedSource, type NamedSource, sourceSettings } from '../../support/jobs/named-source.js';
 
 interface TwoSources {
@@ -30,7 +30,7 @@ const contextOf = ({ context }: Lab, source: string) => ({
   settings: settingsOf(context.settings, source),
 });
 
-onEveryLab('two sources', (kit) => {
+onSqliteLabAnd('postgres', 'two sources', (kit) => {
   const keysOf = async (entity: string) =>
     (await kit.rows(`SELECT source_key, source FROM outbox_message WHERE entity='${entity}' ORDER BY source, id`)).map(
       (row) => [row.source, row.source_key],

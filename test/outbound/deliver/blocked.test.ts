@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { readStatus } from '../../../src/daemon/read-status.js';
-import { onBothLabs } from '../../support/jobs/job-lab.js';
+import { onAnyLab } from '../../support/jobs/job-lab.js';
 import { statesOf } from '../../support/jobs/service-of.js';
 
-onBothLabs('a service that blocks us for a period', (kit) => {
+onAnyLab('a service that blocks us for a period', (kit) => {
   const settings = {
     service: { concurrency: 1, answers: { blocked: [{ status: 400, pattern: 'banned' }] }, blockedSeconds: 1_200 },
   };

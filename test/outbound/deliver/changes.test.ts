@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
 import { editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
-import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 import { say } from '../../support/jobs/say.js';
 import { expectAllAtService, expectOneBodyPerKey } from '../../support/jobs/service-of.js';
 import { waitFor } from '../../support/wait-for.js';
 
-onBothLabs('an order that is edited', (kit) => {
+onAnyLab('an order that is edited', (kit) => {
   const messagesOf = (key: number) =>
     kit.rows(
       "SELECT id, revision, operation, generation, state, park_class, idempotency_key FROM outbox_message WHERE entity='order' AND source_key=? ORDER BY revision",

@@ -12,14 +12,14 @@ import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { DeliveryTally } from '../../../src/outbound/deliver/deliver-result.js';
 import { recallAnswers, recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
-import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';
 import { withMethod } from '../../support/jobs/with-method.js';
 import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
 
 const hourMs = 3_600_000;
 
-onBothLabs('a clock that ran ahead and is set right', (kit) => {
+onAnyLab('a clock that ran ahead and is set right', (kit) => {
   /** What is done while the clock shows a time of three days from now. */
   const threeDaysAhead = async (lab: Lab, work: () => Promise<unknown>) => {
     lab.context.nowMs = () => Date.now() + 72 * hourMs;
@@ -103,7 +103,7 @@ onBothLabs('a clock that ran ahead and is set right', (kit) => {
   });
 });
 
-onBothLabs('a clock that is set while the machine runs', (kit) => {
+onAnyLab('a clock that is set while the machine runs', (kit) => {
   /** Real hours since the beginning, and by how many the clock on the wall is wrong. */
   const setClock = (lab: Lab, time: { hours: number; wrong: number }) => {
     lab.context.nowMs = () => Date.now() + (time.hours + time.wrong) * hourMs;

@@ -6,7 +6,7 @@ import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { tryNewCredential } from '../../../src/outbound/deliver/lane-keeper.js';
 import { realFiles } from '../../../src/service/credential/watched-files.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
-import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, pausesOf, statesOf } from '../../support/jobs/service-of.js';
 import { useTempDir } from '../../support/temp-dir.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -21,7 +21,7 @@ const rules: TokenRules = {
   trouble: null,
 };
 
-onBothLabs('a credential that is refused or replaced', (kit) => {
+onAnyLab('a credential that is refused or replaced', (kit) => {
   const dir = useTempDir();
   const watching = (lab: Lab) => {
     const { service, delivery } = lab.settings;

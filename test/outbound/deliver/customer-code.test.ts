@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { checkCustomerCode, type OrderForCustomer } from '../../../src/outbound/deliver/claim-messages.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
-import { type Lab, onBothLabs } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 
 describe('the customer code of an order', () => {
   const body = JSON.stringify({ customer_code: 'K1', items: [] });
@@ -41,7 +41,7 @@ describe('the customer code of an order', () => {
   });
 });
 
-onBothLabs('a customer takes over the code of another', (kit) => {
+onAnyLab('a customer takes over the code of another', (kit) => {
   const ordersAtService = (lab: Lab) =>
     lab.sandbox.ledger().orders.map(({ reference, record }) => `${reference}: ${record.customer_code}`);
   const takeOver = async () => {

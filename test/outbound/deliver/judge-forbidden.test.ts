@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Verdict } from '../../../src/model/verdict.js';
 import { type ForbiddenCandidate, judgeForbidden } from '../../../src/outbound/deliver/lane-effects.js';
-import { onBothLabs } from '../../support/jobs/job-lab.js';
+import { onAnyLab } from '../../support/jobs/job-lab.js';
 import { pausesOf, statesOf } from '../../support/jobs/service-of.js';
 
 const forbidden: Verdict = { kind: 'misconfigured', reason: 'HTTP 403' };
@@ -41,7 +41,7 @@ describe('whether a 403 is about one record or about us', () => {
   });
 });
 
-onBothLabs('one record that the service forbids', (kit) => {
+onAnyLab('one record that the service forbids', (kit) => {
   const start = async () => {
     const lab = await kit.start({ customers: 1, orders: 10, settings: { service: { concurrency: 1 } } });
     await lab.capture();

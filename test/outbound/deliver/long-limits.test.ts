@@ -8,11 +8,11 @@ import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { resumeLane } from '../../../src/store/lane-pauses.js';
 import { insertRows } from '../../../src/store/rows.js';
 import type { Tx } from '../../../src/store/store.js';
-import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { statesOf } from '../../support/jobs/service-of.js';
 import { waitFor } from '../../support/wait-for.js';
 
-onBothLabs('a limit with a long window', (kit) => {
+onAnyLab('a limit with a long window', (kit) => {
   const pass = (lab: Lab) =>
     sync(lab.context, { reader: lab.reader, client: () => lab.client }, { stages: ['capture', 'deliver'] });
   const settings = {
@@ -180,7 +180,7 @@ onBothLabs('a limit with a long window', (kit) => {
   });
 });
 
-onBothLabs('the requests under way at once', (kit) => {
+onAnyLab('the requests under way at once', (kit) => {
   it('are no more than the cap, over all lanes of a process', async () => {
     const settings = { service: { concurrency: 2 } };
     const lab = await kit.start({ customers: 2, orders: 30, settings, sandbox: { delayMs: 15 } });

@@ -4,7 +4,7 @@ import { describeStory } from '../../../src/operator/describe-story.js';
 import { tellStory } from '../../../src/operator/tell-story.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { pauseLane } from '../../../src/store/lane-pauses.js';
-import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import {
   expectAllAtService,
   expectAttemptsFor,
@@ -17,7 +17,7 @@ import { waitFor } from '../../support/wait-for.js';
 const minute = 60_000;
 const hour = 60 * minute;
 
-onBothLabs('an outage of the service', (kit) => {
+onAnyLab('an outage of the service', (kit) => {
   const waiting = { customers: 12, orders: 12, settings: { service: { concurrency: 2 } } };
 
   it('that is to end at four lets nothing through until then, neither orders nor pulls, whoever restarts', async () => {
@@ -130,7 +130,7 @@ onBothLabs('an outage of the service', (kit) => {
   });
 });
 
-onBothLabs('a bad record', (kit) => {
+onAnyLab('a bad record', (kit) => {
   it('never holds up another, and its dependants say whom they wait for', async () => {
     const lab = await kit.start({
       customers: 6,

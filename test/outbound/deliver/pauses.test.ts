@@ -4,7 +4,7 @@ import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live
 import { answerCountsMs, oldAnswerMs, SendGate } from '../../../src/outbound/deliver/send-gate.js';
 import { type PauseCause, pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import type { Store } from '../../../src/store/store.js';
-import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import {
   expectAllAtService,
   expectAttemptsFor,
@@ -15,7 +15,7 @@ import {
 } from '../../support/jobs/service-of.js';
 import { waitFor } from '../../support/wait-for.js';
 
-onBothLabs('waiting for the service as a whole', (kit) => {
+onAnyLab('waiting for the service as a whole', (kit) => {
   const pauseBy = (store: Store, lane: 'deliver' | 'pull') =>
     store.transaction('pause', (tx) =>
       pauseLane(tx, {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { readOrder } from '../../../src/inbound/orders/read-order.js';
-import { type Lab, onBothLabs, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { messageOf, orderNumbers } from '../../support/jobs/service-of.js';
 
-onBothLabs('the profile of a service', (kit) => {
+onAnyLab('the profile of a service', (kit) => {
   // What hangs on no database is proven once.
   if (kit.dialect !== 'sqlite') return;
   const paths = (lab: Lab) => lab.sandbox.ledger().requests.map(({ path }) => path);

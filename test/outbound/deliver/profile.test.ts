@@ -4,9 +4,9 @@ import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alert
 import { bindEnvironment } from '../../../src/outbound/deliver/go-live.js';
 import { noteEndpoint } from '../../../src/outbound/deliver/profile-notices.js';
 import { openAlerts } from '../../../src/store/alerts.js';
-import { onBothStores } from '../../store/stores.js';
+import { onAnyStore } from '../../store/stores.js';
 import { everyAttempt } from '../../support/every-attempt.js';
-import { type Lab, type LabKit, onBothLabs, useLab } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabKit, onAnyLab, useLab } from '../../support/jobs/job-lab.js';
 import {
   expectAllAtService,
   expectOneBodyPerKey,
@@ -18,7 +18,7 @@ import {
 const alertsOf = async (kit: LabKit) =>
   kit.rows('SELECT cause, message FROM alert WHERE open_cause IS NOT NULL ORDER BY cause');
 
-onBothLabs('the profile of a service', (kit) => {
+onAnyLab('the profile of a service', (kit) => {
   describe('that wants the key in the body', () => {
     const settings = { service: { idempotency: { in: 'body', field: 'code' } } };
     const sandbox = { keyIn: 'body', keyField: 'code' } as const;
@@ -164,7 +164,7 @@ onBothLabs('the profile of a service', (kit) => {
   });
 });
 
-onBothStores('a text of the ERP that is too large for the service and for the store', (store) => {
+onAnyStore('a text of the ERP that is too large for the service and for the store', (store) => {
   const kit = useLab(store, 'sqlite');
 
   it('parks its own record, leaves no copy of it, and stops no other', async () => {

@@ -6,13 +6,13 @@ import type { BindingRow } from '../../../src/outbound/outbox/exported-bindings.
 import { checkWitness, readWitness, renewWitness } from '../../../src/outbound/recovery/store-witness.js';
 import { readStoreInfo, writeStoreInfo } from '../../../src/store/store-info.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
-import { type Lab, type LabOptions, onBothLabs } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabOptions, onAnyLab } from '../../support/jobs/job-lab.js';
 import { copyStore, each, exportRows, holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
 
 const parked = { to: 'parked' } as const;
 
-onBothLabs('what a recovered store believes', (kit) => {
+onAnyLab('what a recovered store believes', (kit) => {
   /** Everything is at the service, and one order is looked at. */
   const start = async (options: LabOptions = {}): Promise<{ lab: Lab; id: number; quantity: number }> => {
     const lab = await kit.start({ customers: 1, orders: 4, ...options });

@@ -5,13 +5,13 @@ import { presumeSent } from '../../../src/outbound/recovery/recover-messages.js'
 import { insertRows } from '../../../src/store/rows.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
-import { type Lab, type LabOptions, onBothLabs } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabOptions, onAnyLab } from '../../support/jobs/job-lab.js';
 import { copyStore, each, exportRows, holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
 import { say } from '../../support/jobs/say.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';
 import { withMethod } from '../../support/jobs/with-method.js';
 
-onBothLabs('what a recovery takes for proven', (kit) => {
+onAnyLab('what a recovery takes for proven', (kit) => {
   const removing = { orders: { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' } };
   const start = async (options: LabOptions = {}): Promise<Lab> => {
     const lab = await kit.start({ customers: 1, orders: 3, ...options });

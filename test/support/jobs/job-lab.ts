@@ -25,7 +25,7 @@ import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
 import type { Store } from '../../../src/store/store.js';
-import { onBothStores, onEveryStore, type StoreKit } from '../../store/stores.js';
+import { onAnyStore, onEveryStore, onSqliteAnd, type Server, type StoreKit } from '../../store/stores.js';
 import { sourcesReaderOf } from '../erp-reader.js';
 import { merge, type Tree } from '../merge-settings.js';
 import { openSqlite, type SqliteFile } from '../sqlite-file.js';
@@ -70,14 +70,21 @@ export interface LabKit extends StoreKit {
   start(options?: LabOptions): Promise<Lab>;
 }
 
+const besideStore = (kit: StoreKit) => useLab(kit, kit.dialect === 'mysql' ? 'mysql' : 'sqlite');
+
 /** As `onEveryStore`. The ERP is in the same kind of database as the store, or a SQLite file beside a PostgreSQL store. */
 export function onEveryLab(title: string, define: (kit: LabKit) => void): void {
-  onEveryStore(title, (kit) => define(useLab(kit, kit.dialect === 'mysql' ? 'mysql' : 'sqlite')));
+  onEveryStore(title, (kit) => define(besideStore(kit)));
 }
 
-/** Defines the block twice: a SQLite store with a SQLite ERP, and a MariaDB store with a MariaDB ERP. */
-export function onBothLabs(title: string, define: (kit: LabKit) => void): void {
-  onBothStores(title, (kit) => define(useLab(kit, kit.dialect === 'mysql' ? 'mysql' : 'sqlite')));
+/** As `onAnyStore`, with an ERP as `onEveryLab` has it. */
+export function onAnyLab(title: string, define: (kit: LabKit) => void): void {
+  onAnyStore(title, (kit) => define(besideStore(kit)));
+}
+
+/** As `onSqliteAnd`, with an ERP as `onEveryLab` has it. */
+export function onSqliteLabAnd(server: Server, title: string, define: (kit: LabKit) => void): void {
+  onSqliteAnd(server, title, (kit) => define(besideStore(kit)));
 }
 
 /** @param erpType of another kind than the store's, which it has unless one is given */

@@ -8,8 +8,8 @@ import {
 } from '../../../../src/operator/setup/probe/probe.js';
 import { proposalOf } from '../../../../src/operator/setup/probe/proposal.js';
 import { pauseLane } from '../../../../src/store/lane-pauses.js';
-import { eachStore, useStore } from '../../../store/stores.js';
-import { type Lab, type LabKit, onEveryLab, useLab, withServiceLease } from '../../../support/jobs/job-lab.js';
+import { behaviour, eachStore, useStore } from '../../../store/stores.js';
+import { type Lab, type LabKit, onAnyLab, useLab, withServiceLease } from '../../../support/jobs/job-lab.js';
 import type { Tree } from '../../../support/merge-settings.js';
 import { services } from './sandboxes.js';
 
@@ -24,7 +24,7 @@ async function probed(lab: Lab, options: Partial<ProbeOptions> = {}): Promise<Pr
 /** What no probe can find out. */
 const everUnknown = ['lifetime of a key'];
 
-eachStore(['sqlite'], (store, name) =>
+eachStore(behaviour(), (store, name) =>
   describe(`eight services of other habits, probed (${name})`, function () {
     this.timeout(60_000);
     const kit: LabKit = useLab(useStore(store));
@@ -73,7 +73,7 @@ eachStore(['sqlite'], (store, name) =>
   }),
 );
 
-onEveryLab('a probe', (kit) => {
+onAnyLab('a probe', (kit) => {
   const probes = "SELECT id, verdict, reason FROM attempt WHERE purpose='probe' ORDER BY id";
 
   it('puts every request on record before it leaves, with its outcome, and pauses nothing', async () => {
@@ -91,7 +91,7 @@ onEveryLab('a probe', (kit) => {
   });
 });
 
-eachStore(['sqlite'], (store, name) =>
+eachStore(behaviour(), (store, name) =>
   describe(`the conduct of a probe (${name})`, function () {
     this.timeout(60_000);
     const kit: LabKit = useLab(useStore(store));
