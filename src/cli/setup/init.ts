@@ -28,7 +28,13 @@ import { type GivenPlaces, settingsChecker, settlePlaces } from './init-places.j
 import { orderInWords, printCauses, printTotals } from './preview.js';
 
 type InitOptions = CommonOptions &
-  GivenPlaces & { yes?: boolean; preset?: string; column?: string[] } & Record<string, unknown>;
+  GivenPlaces & {
+    yes?: boolean;
+    preset?: string;
+    column?: string[];
+    ordersWith?: string[];
+    linesWith?: string[];
+  } & Record<string, unknown>;
 
 /** Flags that answer a question each, and what they say in the help. */
 const answers: readonly (readonly [flag: string, description: string])[] = [
@@ -72,7 +78,14 @@ export function initCommand(): Command {
         'none',
       ]),
     )
-    .addOption(repeatable('--column <role=column>', `the column for a role: ${columnRoles.join(', ')}`));
+    .addOption(repeatable('--column <role=column>', `the column for a role: ${columnRoles.join(', ')}`))
+    .addOption(
+      repeatable(
+        '--orders-with <column=values>',
+        'only orders with these values in a column, where the schema is an unknown one; none: no other column matters',
+      ),
+    )
+    .addOption(repeatable('--lines-with <column=values>', 'only lines with these values in a column; or none'));
   for (const [flag, description] of answers) command.option(flag, description);
   return command
     .option('--service-url <url>', 'address of the service (default: that of `waybill sandbox`)')
@@ -100,7 +113,10 @@ async function init(options: InitOptions): Promise<void> {
       (await propose({
         interview,
         places: places.settings,
-        given: columnsOf(options.column ?? []),
+        given: {
+          columns: columnsOf(options.column ?? []),
+          ...{ ordersWith: options.ordersWith ?? [], linesWith: options.linesWith ?? [] },
+        },
         preset: options.preset,
         settingsOf: settingsChecker(places),
         suggestedName: `${places.name}-${randomBytes(3).toString('hex')}`,
@@ -177,10 +193,15 @@ async function askOn(output: Output, { text, choices = [], suggestion }: Questio
 function showOpen(output: Output, { open, settled }: Interview): void {
   output.json({ written: false, open, settled });
   output.line(`Nothing was written: ${open.length === 1 ? 'one question is' : `${open.length} questions are`} open.`);
-  for (const { name, text, choices = [] } of open) {
-    output.line(`--${name}: ${text}`);
+  for (const { name, role, text, choices = [] } of open) {
+    const value = role === undefined ? '' : ` ${role}=NAME`;
+    output.line(`--${name}${value}: ${text}`);
     output.lines(...choices.map(({ value, note }) => `    ${value}${note ? `: ${note}` : ''}`));
   }
+  if (open.some(({ name }) => name.endsWith('-table')))
+    output.line(
+      'Once the tables and their keys are known, init asks for their columns, the currency and which orders are sent.',
+    );
   showSettled(output, settled);
   process.exitCode = exitCode.usage;
 }
