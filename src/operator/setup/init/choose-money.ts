@@ -65,7 +65,7 @@ export async function chooseMoney(
   const chosen = await askMoney();
   const lineFilter = await askLines([
     qty?.name,
-    discount?.name,
+    ...columnsFor(lines, 'line.discount').map(({ name }) => name),
     ...(chosen ? [chosen.column] : named.named.map(({ name }) => name)),
   ]);
   const money = { qty, lineFilter, totalsShown: totals.named.map(({ name }) => name) };

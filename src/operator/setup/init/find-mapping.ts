@@ -43,7 +43,8 @@ export async function findMapping(
   checkNamed(catalogue, triple, given.columns);
   let columns = given.columns;
   for (const seen of [withUniqueCode, withDates]) columns = await seen(database, triple, columns);
-  if (skuOf(catalogue, triple, columns) === null)
+  const sku = skuOf(catalogue, triple, columns);
+  if (sku === null)
     interview.settle(
       'sku',
       'none',
@@ -58,7 +59,13 @@ export async function findMapping(
     );
 
   const askLines = async (skipped: readonly (string | undefined)[]) => {
-    const own = [...lineLink.columns, ...lines.primaryKey, pick(lines, 'line.position'), pick(lines, 'line.sku')];
+    const own = [
+      ...lineLink.columns,
+      ...lines.primaryKey,
+      pick(lines, 'line.position'),
+      sku?.column,
+      ...(sku?.link?.columns ?? []),
+    ];
     const told =
       given.linesWith.length > 0 ? [] : await fewValued(database, catalogue, lines, present([...own, ...skipped]));
     const rows = await askRows(interview, { flag: 'lines-with', table: lines, told, given: given.linesWith });
