@@ -1,7 +1,8 @@
 import { type Catalogue, type CatalogueTable, countRows, nameOf, tableSql } from '../../../erp/catalogue.js';
 import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
-import { joinSql, rawSql, sql } from '../../../erp/sql.js';
+import { allEqual, allOf, joinSql, rawSql, sql } from '../../../erp/sql.js';
 import { askColumn } from './ask-column.js';
+import { inRows } from './few-values.js';
 import { columnsFor, type GivenColumns } from './find-columns.js';
 import { columnsForLink, declaredLinks, isCalledKey, type Link, linksBy, namedBy } from './find-links.js';
 import { type Choice, InitError, type Interview } from './interview.js';
@@ -48,7 +49,7 @@ export async function chooseTables(
     const customers = named.customers ?? (await ask('customers', []));
     return { orders, lines, customers, lineLink: null, customerLink: null };
   }
-  const lineLink = lines === null ? null : await askLineLink(interview, lines, orders, given);
+  const lineLink = lines === null ? null : await askLineLink(database, interview, lines, orders, given);
   const buyer = await askBuyer(database, catalogue, interview, orders, named.customers, given);
   let customers = named.customers ?? null;
   if (customers === null) {
@@ -104,7 +105,9 @@ async function askTable(
       if (found.length === MOST_TABLES) break;
       // Counting the rows of a view may take for ever.
       const rows = table.isView ? null : await countRows(snapshot, table);
-      const note = [rows === null ? 'a view' : `${rows} rows`, notes.get(table)].filter((one) => one !== undefined);
+      const note = [rows === null ? 'a view' : inRows(rows, 'row'), notes.get(table)].filter(
+        (one) => one !== undefined,
+      );
       if (rows !== 0) found.push({ value: nameOf(table), note: note.join(', ') });
     }
     return found;
@@ -125,6 +128,7 @@ async function askTable(
 
 /** The one declared key of the lines to the orders; a person chooses where there is none, or several. */
 async function askLineLink(
+  database: ErpDatabase,
   interview: Interview,
   lines: CatalogueTable,
   orders: CatalogueTable,
@@ -134,16 +138,26 @@ async function askLineLink(
   const [only, ...more] = declared;
   if (given['line.order'] === undefined && only !== undefined && more.length === 0) return only;
   const fitting = columnsForLink(lines, orders);
-  const offered = declared.length > 0 ? declared.map(namedBy) : plainFirst('line.order', lines, fitting);
-  if (offered.length === 0)
+  if (fitting.length === 0)
     throw new InitError(
       `No column of ${nameOf(lines)} can hold the key of ${nameOf(orders)}. Name another --lines-table.`,
     );
+  const offered = declared.length > 0 ? declared.map(namedBy) : plainFirst('line.order', lines, fitting);
+  const choices = await database.snapshot(async (snapshot) => {
+    const found: { value: string; note: string; keys: number }[] = [];
+    for (const value of offered) {
+      const [link] = linksBy(value, lines, orders);
+      if (link === undefined) continue;
+      const keys = await keysFound(snapshot, lines, orders, link);
+      found.push({ value, note: inWords(keys), keys: keys.found });
+    }
+    return found.sort((a, b) => b.keys - a.keys);
+  });
   const column = await askColumn(interview, given, {
     role: 'line.order',
     table: lines,
     text: `Which column of ${nameOf(lines)} names the order that the line belongs to?`,
-    choices: offered.map((value) => ({ value })),
+    choices,
     problem: (one) => (linksBy(one, lines, orders).length > 0 ? null : notAKey(lines, orders, offered)),
   });
   return column === null ? null : (linksBy(column, lines, orders)[0] ?? null);
@@ -187,16 +201,20 @@ async function askBuyer(
       customers ? linksBy(name, orders, customers).length > 0 && isCalledSo(name) : isCalledSo(name),
     )
     .map(({ name }) => name);
-  const offered = [...targets.keys(), ...plainFirst('order.customer', orders, undeclared)];
-  const counts = await database.snapshot((snapshot) => differentValues(snapshot, orders, offered));
+  const loose = plainFirst('order.customer', orders, undeclared);
+  const counts = await database.snapshot((snapshot) => countKeys(snapshot, orders, [...targets.keys(), ...loose]));
+  // A company, a currency or a shipping method has few values, a buyer many.
+  const differ = (name: string) => counts.get(name)?.different ?? 0;
+  const declared = [...targets.keys()].sort((a, b) => differ(b) - differ(a));
   return askColumn(interview, given, {
     role: 'order.customer',
     table: orders,
     text: `Which column of ${nameOf(orders)} names its customer, the buyer? Another column can be named as well.`,
-    choices: offered.map((value, at) => ({
-      value,
-      note: `${targets.has(value) ? `a key of ${targets.get(value)}; ` : ''}${counts[at]}`,
-    })),
+    choices: [...declared, ...loose].map((value) => {
+      const { different, rows } = counts.get(value) ?? { different: 0, rows: 0 };
+      const words = `${different} different in ${inRows(rows, 'order')}`;
+      return { value, note: targets.has(value) ? `a key of ${targets.get(value)}, ${words}` : words };
+    }),
     problem: (column) =>
       customers === undefined || linksBy(column, orders, customers).length > 0
         ? null
@@ -204,13 +222,13 @@ async function askBuyer(
   });
 }
 
-/** `2 different values in 20 rows`, for each column. */
-async function differentValues(
+/** Counts the orders that have a value in each column, and the different values. */
+async function countKeys(
   snapshot: ErpSnapshot,
   table: CatalogueTable,
   columns: readonly string[],
-): Promise<string[]> {
-  if (columns.length === 0) return [];
+): Promise<ReadonlyMap<string, { different: number; rows: number }>> {
+  if (columns.length === 0) return new Map();
   const quoted = (name: string) => rawSql(snapshot.dialect.quoteIdentifier(name));
   const counts = columns.map(
     (name, at) =>
@@ -220,28 +238,47 @@ async function differentValues(
     sql`SELECT ${joinSql(counts)} FROM ${rawSql(tableSql(snapshot.dialect, table))}`,
     `count the keys in ${nameOf(table)}`,
   );
-  return columns.map((_, at) => `${rows[0]?.[`d${at}`] ?? 0} different values in ${rows[0]?.[`n${at}`] ?? 0} rows`);
+  const read = (name: string) => Number(rows[0]?.[name] ?? 0);
+  return new Map(columns.map((name, at) => [name, { different: read(`d${at}`), rows: read(`n${at}`) }]));
 }
 
 /** As many different values of a column are looked for in another table. */
 const LOOKED_FOR = 200;
 
-/** Counts the values of a column that are keys of the other table. */
+/** Counts the different values of a link that are keys of the other table. */
 async function keysFound(
   snapshot: ErpSnapshot,
   from: CatalogueTable,
   to: CatalogueTable,
   { columns, referenced }: Link,
 ) {
-  const [own, key] = [columns[0], referenced[0]].map((name) => rawSql(snapshot.dialect.quoteIdentifier(name ?? '')));
+  // PostgreSQL compares no uuid with a text.
+  if (columns.some((name, at) => !isComparable(from, name, to, referenced[at] ?? ''))) return { looked: 0, found: 0 };
+  const name = (text: string) => rawSql(snapshot.dialect.quoteIdentifier(text));
   const [a, b] = [from, to].map((table) => rawSql(tableSql(snapshot.dialect, table)));
-  if (!own || !key || !a || !b) return { looked: 0, found: 0 };
+  if (!a || !b) return { looked: 0, found: 0 };
   const limit = { text: `${LOOKED_FOR}`, kind: 'number' } as const;
-  const { rows } = await snapshot.query(
-    sql`SELECT COUNT(*) AS looked, COUNT(t.k) AS found FROM (SELECT DISTINCT ${own} AS v FROM ${a} WHERE ${own} IS NOT NULL LIMIT ${limit}) s LEFT JOIN (SELECT DISTINCT ${key} AS k FROM ${b}) t ON t.k = s.v`,
-    `look for keys of ${nameOf(to)}`,
+  const filled = allOf(columns.map((one) => sql`${name(one)} IS NOT NULL`));
+  const doing = `look for keys of ${nameOf(to)}`;
+  const own = joinSql(columns.map((one, at) => sql`${name(one)} AS ${rawSql(`v${at}`)}`));
+  const { rows } = await snapshot.query(sql`SELECT DISTINCT ${own} FROM ${a} WHERE ${filled} LIMIT ${limit}`, doing);
+  if (rows.length === 0) return { looked: 0, found: 0 };
+  const kindOf = (key: string) => (to.columns.find((one) => one.name === key)?.kind === 'number' ? 'number' : 'text');
+  const wanted = rows.map((row) =>
+    allEqual(
+      referenced.map(name),
+      referenced.map((key, at) => ({ text: row[`v${at}`] ?? '', kind: kindOf(key) })),
+    ),
   );
-  return { looked: Number(rows[0]?.looked ?? 0), found: Number(rows[0]?.found ?? 0) };
+  const keys = joinSql(referenced.map(name));
+  const found = await snapshot.query(sql`SELECT DISTINCT ${keys} FROM ${b} WHERE ${joinSql(wanted, ' OR ')}`, doing);
+  return { looked: rows.length, found: found.rows.length };
+}
+
+function isComparable(from: CatalogueTable, own: string, to: CatalogueTable, key: string): boolean {
+  const [a, b] = [from.columns.find(({ name }) => name === own), to.columns.find(({ name }) => name === key)];
+  const isUuid = (type: string | undefined) => /^uuid/i.test(type ?? '');
+  return a !== undefined && a.kind === b?.kind && isUuid(a.type) === isUuid(b.type);
 }
 
 const inWords = ({ looked, found }: { looked: number; found: number }) => `${found} of ${looked} keys are there`;
@@ -253,20 +290,11 @@ async function tablesWith(
   orders: CatalogueTable,
   column: string,
 ): Promise<Map<CatalogueTable, string>> {
-  const type = (table: CatalogueTable, name: string | undefined) =>
-    table.columns
-      .find((one) => one.name === name)
-      ?.type.replace(/\(.*|[0-9]+$/, '')
-      .toLowerCase();
   return database.snapshot(async (snapshot) => {
     const found: { table: CatalogueTable; keys: { looked: number; found: number } }[] = [];
     for (const table of tables) {
       const [link] = table === orders || table.isView ? [] : linksBy(column, orders, table);
-      const own = type(orders, column);
-      const isText =
-        link !== undefined && table.columns.some((one) => one.name === link.referenced[0] && one.kind === 'text');
-      // PostgreSQL compares no uuid with a text.
-      if (!link || link.columns.length > 1 || (isText && own !== type(table, link.referenced[0]))) continue;
+      if (link === undefined) continue;
       const keys = await keysFound(snapshot, orders, table, link);
       if (keys.found > 0) found.push({ table, keys });
     }

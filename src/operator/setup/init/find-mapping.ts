@@ -77,7 +77,9 @@ export async function findMapping(
   const currency = await chooseCurrency(interview, sources, orders, columns);
   const status = await statusOf(database, orders, columns);
   const skipped = [
-    ...[...lineLink.referenced, ...customerLink.columns, number, money.total?.name],
+    // Part of a key may tell documents apart; a key of one column tells every row apart.
+    ...(lineLink.referenced.length === 1 ? lineLink.referenced : []),
+    ...[...customerLink.columns, number, numberingPart(lineLink.referenced), money.total?.name],
     ...[pick(orders, 'order.created'), pick(orders, 'order.changedAt'), ...(currency?.columns ?? [])],
     ...orders.columns.filter(({ name }) => money.totalsShown.includes(name)).map(({ name }) => name),
   ];
