@@ -125,13 +125,22 @@ describe('waybill init --yes', function () {
       expect(customer.choices[0].value).to.equal('order.customer=customer');
       const columns = ['order.customer=customer', 'line.order=parent', 'line.qty=qty', 'line.amount=net_amount'];
       const named = columns.flatMap((column) => ['--column', column]);
-      const rows = ['--orders-with', 'company=Wind Power', '--orders-with', 'docstatus=1', '--lines-with', 'none'];
+      const rows = [
+        '--orders-with',
+        'company=Wind Power',
+        '--orders-with',
+        'docstatus=1',
+        '--lines-with',
+        'parenttype=Sales Order',
+      ];
       const answers = [...named, '--column', 'order.total=net_total', ...rows, '--currency', 'EUR', '--status', 'all'];
       const done = await initJson(dir.file('named'), ...flags, ...asUnknown, ...answers);
       expect([done.code, done.erp], JSON.stringify(done)).to.deep.equal([
         0,
         'tabSales Order, tabSales Order Item and tabCustomer',
       ]);
+      const { totals, parked } = await recordsBy(dir.file('named'));
+      expect([totals, [...parked.keys()]]).to.deep.equal([{ 'SAL-ORD-2026-00001': 27_000 }, ['SAL-ORD-2026-00005']]);
     });
 
     it('refuses a column that is not there or holds no key, and asks for the tables that are not named', async () => {

@@ -187,8 +187,7 @@ async function askBuyer(
   given: GivenColumns,
 ): Promise<string | null> {
   const targets = new Map<string, string>();
-  for (const key of orders.foreignKeys)
-    if (customers === undefined || key.table === nameOf(customers)) targets.set(namedBy(key), key.table);
+  for (const key of orders.foreignKeys) targets.set(namedBy(key), key.table);
   const isLinked = (name: string) => orders.foreignKeys.some(({ columns }) => columns.includes(name));
   const isOwnKey = (name: string) => orders.primaryKey.length === 1 && orders.primaryKey[0] === name;
   const isCalledSo = (name: string) =>
