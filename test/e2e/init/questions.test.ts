@@ -93,26 +93,57 @@ describe('what waybill init asks instead of guessing', function () {
 
   it('on a terminal one by one, again where an answer can not be, and writes only after a yes', async () => {
     const ask = shop({
-      orders: 'total INTEGER',
+      orders: 'total INTEGER, kind VARCHAR(10)',
       lines: 'price INTEGER',
-      rows: ['UPDATE order_lines SET price = 1999', 'UPDATE orders SET total = id * 1999'],
+      rows: [
+        'UPDATE order_lines SET price = 1999',
+        'UPDATE orders SET total = id * 1999',
+        "UPDATE orders SET kind = CASE id WHEN 9 THEN 'quote' ELSE 'order' END",
+      ],
     });
-    const flags = ask.without('--status');
+    const flags = ask.flags.slice(0, 4);
     const config = dir.file('asked');
     const talk: [asked: string, answer: string][] = [
+      ['Which table holds the sales orders?', ''],
+      ['an answer is needed. Which table', 'orders'],
+      // The only table with a key to the orders: offered, and confirmed.
+      ['Which table holds their lines? [order_lines]', ''],
+      ['names its customer, the buyer?', 'customer'],
+      ['orders has id, order_no', 'customer_id'],
+      ['Which table holds the customers? [customers]', ''],
+      ['Which column of order_lines is the quantity?', ''],
+      ['an answer is needed. Which column', 'qty'],
+      ['or the amount of the line?', 'line.price=price'],
       ['or of 19.99 (minor)?', 'minor'],
       ['Orders with which status may be sent?', 'shut'],
       ['no order has shut; there are open.', 'open'],
+      ['Does one of them mark orders that must not be sent?', 'kind=bill'],
+      ['no row has bill; there are order, quote.', 'kind=order'],
+      ['Another one?', ''],
+      ['In which time zone', 'UTC'],
+      ['The orders of which currency are sent?', 'EUR'],
+      ['From which created_at on', 'all'],
       ['A name for this installation', ''],
       ['local.yaml? [Y/n]', 'y'],
     ];
     const { code, shown } = await onTerminal(['init', '--config', config, ...flags], talk);
     expect(code, shown).to.equal(0);
-    expect(shown).to.contain('Of the first 10 orders 10 can be sent').and.contain('Look at it: waybill preview');
+    expect(shown).to.contain('Of the first 9 orders 9 can be sent').and.contain('Look at it: waybill preview');
     expect((await recordsBy(config)).records.get('2')?.items).to.deep.equal([{ sku: 'A-1', qty: 2, price: 1999 }]);
 
     const refused = await onTerminal(
-      ['init', '--config', dir.file('refused'), ...ask.flags, '--money-unit', 'minor', '--installation', 'shop-1'],
+      [
+        'init',
+        '--config',
+        dir.file('refused'),
+        ...ask.flags,
+        '--money-unit',
+        'minor',
+        '--orders-with',
+        'none',
+        '--installation',
+        'shop-1',
+      ],
       [['local.yaml? [Y/n]', 'n']],
     );
     expect([refused.code, existsSync(dir.file('refused'))], refused.shown).to.deep.equal([1, false]);
