@@ -39,7 +39,7 @@ type InitOptions = CommonOptions &
 /** Flags that answer a question each, and what they say in the help. */
 const answers: readonly (readonly [flag: string, description: string])[] = [
   ['--table-prefix <prefix>', 'the tables that begin so, where a known ERP is there several times'],
-  ['--orders-table <table>', 'the table of the sales orders, where the schema is an unknown one'],
+  ['--orders-table <table>', 'the table of the sales orders, in an ERP that init does not know'],
   ['--lines-table <table>', 'the table of their lines'],
   ['--customers-table <table>', 'the table of the customers'],
   ['--time-zone <zone>', 'time zone of the dates in the ERP, such as Europe/Berlin'],
@@ -47,7 +47,7 @@ const answers: readonly (readonly [flag: string, description: string])[] = [
   ['--money-unit <unit>', 'major or minor: what whole numbers are, 1999.00 or 19.99'],
   [
     '--discount <unit>',
-    'percent, fraction or none: what the discount of a line takes off, where the totals prove none',
+    'percent, fraction or none: what the discount beside the price of a line takes off',
   ],
   ['--currency <code>', 'only the orders in this currency, such as EUR'],
   ['--status <values>', 'the states of the orders that may be sent, with commas between them; or all'],
@@ -82,16 +82,16 @@ export function initCommand(): Command {
     .addOption(
       repeatable(
         '--orders-with <column=values>',
-        'only orders with these values in a column, where the schema is an unknown one; none: no other column matters',
+        'send only orders with these values in a column; none: no column beside the status matters',
       ),
     )
-    .addOption(repeatable('--lines-with <column=values>', 'only lines with these values in a column; or none'));
+    .addOption(repeatable('--lines-with <column=values>', 'send only lines with these values in a column; none: send all of them'));
   for (const [flag, description] of answers) command.option(flag, description);
   return command
     .option('--service-url <url>', 'address of the service (default: that of `waybill sandbox`)')
     .option('--token-file <file>', 'file that holds its token (else $WAYBILL_SERVICE_TOKEN, else it is asked for)')
     .option('--key-lifetime-hours <n>', 'how long the service remembers an idempotency key', positiveInteger)
-    .option('--yes', 'ask nothing: write what is certain, or say which questions are open')
+    .option('--yes', 'ask nothing: write the file if every question has an answer, else list the open ones')
     .action((_options, self: Command) => init(allOptions<InitOptions>(self)));
 }
 
@@ -185,7 +185,7 @@ function columnsOf(given: readonly string[]): GivenColumns {
 }
 
 async function askOn(output: Output, { text, choices = [], suggestion }: Question): Promise<string> {
-  writeError(...choices.map(({ value, note }) => `  ${output.clean(value)}${note ? `: ${note}` : ''}`));
+  writeError(...choices.map(({ value, note }) => `  ${output.clean(note ? `${value}: ${note}` : value)}`));
   return ask(suggestion === undefined ? text : `${text} [${suggestion}]`);
 }
 
