@@ -212,6 +212,10 @@ describe('what waybill init makes of columns that are not what their names say',
       reason:
         'no column of order_lines, or of a table that it points to, is called like one: no line has a SKU of its own; if a column holds it: --column line.sku=NAME',
     });
+    await erp.database.query('CREATE TABLE IF NOT EXISTS things (id INT PRIMARY KEY, ean VARCHAR(20))');
+    expect((await init(dir.file('sku'), ...ask.flags(), ...answers, '--column', 'line.sku=ean')).stderr).to.equal(
+      'waybill: --column line.sku=ean: no key of order_lines leads to a table with it. Add the join to orders.lines.query by hand.\n',
+    );
     const named = await ask(...answers, '--column', 'line.sku=thing');
     expect(named.settled.map(({ name }: { name: string }) => name)).not.to.include('sku');
     expect((await recordsBy(named.config)).records.get('3')?.items).to.deep.equal([

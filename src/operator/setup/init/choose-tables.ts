@@ -151,7 +151,8 @@ async function askLineLink(
       const keys = await keysFound(snapshot, lines, orders, link);
       found.push({ value, note: inWords(keys), keys: keys.found });
     }
-    return found.sort((a, b) => b.keys - a.keys);
+    const some = found.some(({ keys }) => keys > 0);
+    return found.filter(({ keys }) => !some || keys > 0).sort((a, b) => b.keys - a.keys);
   });
   const column = await askColumn(interview, given, {
     role: 'line.order',

@@ -44,6 +44,11 @@ export async function findMapping(
   let columns = given.columns;
   for (const seen of [withUniqueCode, withDates]) columns = await seen(database, triple, columns);
   const sku = skuOf(catalogue, triple, columns);
+  const wanted = columns['line.sku'];
+  if (wanted !== undefined && sku?.column.toLowerCase() !== wanted.toLowerCase())
+    throw new InitError(
+      `--column line.sku=${wanted}: no key of ${nameOf(lines)} leads to a table with it. Add the join to orders.lines.query by hand.`,
+    );
   if (sku === null)
     interview.settle(
       'sku',
