@@ -45,10 +45,7 @@ const answers: readonly (readonly [flag: string, description: string])[] = [
   ['--time-zone <zone>', 'time zone of the dates in the ERP, such as Europe/Berlin'],
   ['--company <value>', 'only the orders of this company, where the database serves several'],
   ['--money-unit <unit>', 'major or minor: what whole numbers are, 1999.00 or 19.99'],
-  [
-    '--discount <unit>',
-    'percent, fraction or none: what the discount beside the price of a line takes off',
-  ],
+  ['--discount <unit>', 'percent, fraction or none: what the discount beside the price of a line takes off'],
   ['--currency <code>', 'only the orders in this currency, such as EUR'],
   ['--status <values>', 'the states of the orders that may be sent, with commas between them; or all'],
   ['--pending <condition>', 'the same as an SQL condition on the columns of the orders query; or all'],
@@ -85,7 +82,12 @@ export function initCommand(): Command {
         'send only orders with these values in a column; none: no column beside the status matters',
       ),
     )
-    .addOption(repeatable('--lines-with <column=values>', 'send only lines with these values in a column; none: send all of them'));
+    .addOption(
+      repeatable(
+        '--lines-with <column=values>',
+        'send only lines with these values in a column; none: send all of them',
+      ),
+    );
   for (const [flag, description] of answers) command.option(flag, description);
   return command
     .option('--service-url <url>', 'address of the service (default: that of `waybill sandbox`)')

@@ -258,6 +258,7 @@ describe('what waybill init makes of columns that are not what their names say',
   it('asks for the marks of removed orders under any name, and of any type', async () => {
     const types = [
       ['INT', '0: 8, 1: 2', '0'],
+      ['BIT(1)', '0: 8, 1: 2', '0'],
       ['BOOLEAN', '0: 8, 1: 2', '0'],
       ["ENUM('no', 'yes')", 'no: 8, yes: 2', 'no'],
       ['CHAR(1)', 'NULL: 8, X: 2', 'NULL'],
