@@ -19,12 +19,21 @@ const hostile = 'X\u001b[2J\u009b2J\u200f\u202e\u2066\u2028\u2029\u0085\r\nWhat 
 const raw = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 const forged = /^What you can do:.*forged/m;
 
+/** The ERP of an unknown schema, with its tables and its buyer. */
+const unknownErp = [
+  ...['--type', 'sqlite', '--file', 'ERP', '--orders-table', 'sales_order', '--lines-table', 'sales_order_line'],
+  ...['--customers-table', 'customer', '--column', 'order.customer=customer_id'],
+];
+
 /** Every command with what makes it say what it knows of the hostile records. */
 const calls: Record<string, readonly string[][]> = {
   init: [
     ['--type', 'sqlite', '--file', 'ERP', '--time-zone', 'UTC', '--start-from', 'all', '--yes'],
+    [...unknownErp, '--yes'],
+    [...unknownErp, '--orders-with', `note=${hostile}?`, '--yes'],
     [
-      ...['--type', 'sqlite', '--file', 'ERP', '--time-zone', 'UTC', '--start-from', 'all', '--yes'],
+      ...[...unknownErp, '--time-zone', 'UTC', '--start-from', 'all', '--yes', '--column', 'line.qty=qty'],
+      ...['--column', 'line.price=price', '--orders-with', 'none'],
       ...['--status', 'all', '--currency', 'EUR', '--text-lines', 'skip', '--installation', 'hostile'],
     ],
     ['--type', 'sqlite', '--file', 'ERP', '--time-zone', hostile, '--yes'],
@@ -215,7 +224,7 @@ function hostileErp(file: string): string {
   database.exec(`
     CREATE TABLE customer (id INTEGER PRIMARY KEY, code TEXT, name TEXT, ${quoted} TEXT);
     CREATE TABLE sales_order (id INTEGER PRIMARY KEY, order_no TEXT, customer_id INTEGER REFERENCES customer (id), status TEXT,
-      currency TEXT, total DECIMAL(12,2), created_at TEXT, updated_at TEXT);
+      currency TEXT, total DECIMAL(12,2), created_at TEXT, updated_at TEXT, note TEXT);
     CREATE TABLE sales_order_line (id INTEGER PRIMARY KEY, order_id INTEGER REFERENCES sales_order (id), sku TEXT, qty INTEGER, price DECIMAL(12,2));`);
   const add = (table: string, ...values: (string | number)[]) =>
     database.prepare(`INSERT INTO ${table} VALUES (${values.map(() => '?').join()})`).run(...values);
@@ -223,7 +232,7 @@ function hostileErp(file: string): string {
   const at = '2026-11-02 08:00:00';
   for (let id = 1; id <= 6; id++) {
     const state = id % 2 === 0 ? hostile : `${hostile}2`;
-    add('sales_order', id, `${hostile}${id}`, 1, state, id < 6 ? 'EUR' : hostile, '12.50', at, at);
+    add('sales_order', id, `${hostile}${id}`, 1, state, id < 6 ? 'EUR' : hostile, '12.50', at, at, state);
     add('sales_order_line', id, id, hostile, 2, '6.25');
   }
   database.close();

@@ -28,21 +28,24 @@ import { type GivenPlaces, settingsChecker, settlePlaces } from './init-places.j
 import { orderInWords, printCauses, printTotals } from './preview.js';
 
 type InitOptions = CommonOptions &
-  GivenPlaces & { yes?: boolean; preset?: string; column?: string[] } & Record<string, unknown>;
+  GivenPlaces & {
+    yes?: boolean;
+    preset?: string;
+    column?: string[];
+    ordersWith?: string[];
+    linesWith?: string[];
+  } & Record<string, unknown>;
 
 /** Flags that answer a question each, and what they say in the help. */
 const answers: readonly (readonly [flag: string, description: string])[] = [
   ['--table-prefix <prefix>', 'the tables that begin so, where a known ERP is there several times'],
-  ['--orders-table <table>', 'the table of the sales orders, where the schema is an unknown one'],
+  ['--orders-table <table>', 'the table of the sales orders, in an ERP that init does not know'],
   ['--lines-table <table>', 'the table of their lines'],
   ['--customers-table <table>', 'the table of the customers'],
   ['--time-zone <zone>', 'time zone of the dates in the ERP, such as Europe/Berlin'],
   ['--company <value>', 'only the orders of this company, where the database serves several'],
   ['--money-unit <unit>', 'major or minor: what whole numbers are, 1999.00 or 19.99'],
-  [
-    '--discount <unit>',
-    'percent, fraction or none: what the discount of a line takes off, where the totals prove none',
-  ],
+  ['--discount <unit>', 'percent, fraction or none: what the discount beside the price of a line takes off'],
   ['--currency <code>', 'only the orders in this currency, such as EUR'],
   ['--status <values>', 'the states of the orders that may be sent, with commas between them; or all'],
   ['--pending <condition>', 'the same as an SQL condition on the columns of the orders query; or all'],
@@ -72,13 +75,25 @@ export function initCommand(): Command {
         'none',
       ]),
     )
-    .addOption(repeatable('--column <role=column>', `the column for a role: ${columnRoles.join(', ')}`));
+    .addOption(repeatable('--column <role=column>', `the column for a role: ${columnRoles.join(', ')}`))
+    .addOption(
+      repeatable(
+        '--orders-with <column=values>',
+        'send only orders with these values in a column; none: no column beside the status matters',
+      ),
+    )
+    .addOption(
+      repeatable(
+        '--lines-with <column=values>',
+        'send only lines with these values in a column; none: send all of them',
+      ),
+    );
   for (const [flag, description] of answers) command.option(flag, description);
   return command
     .option('--service-url <url>', 'address of the service (default: that of `waybill sandbox`)')
     .option('--token-file <file>', 'file that holds its token (else $WAYBILL_SERVICE_TOKEN, else it is asked for)')
     .option('--key-lifetime-hours <n>', 'how long the service remembers an idempotency key', positiveInteger)
-    .option('--yes', 'ask nothing: write what is certain, or say which questions are open')
+    .option('--yes', 'ask nothing: write the file if every question has an answer, else list the open ones')
     .action((_options, self: Command) => init(allOptions<InitOptions>(self)));
 }
 
@@ -100,7 +115,10 @@ async function init(options: InitOptions): Promise<void> {
       (await propose({
         interview,
         places: places.settings,
-        given: columnsOf(options.column ?? []),
+        given: {
+          columns: columnsOf(options.column ?? []),
+          ...{ ordersWith: options.ordersWith ?? [], linesWith: options.linesWith ?? [] },
+        },
         preset: options.preset,
         settingsOf: settingsChecker(places),
         suggestedName: `${places.name}-${randomBytes(3).toString('hex')}`,
@@ -169,7 +187,7 @@ function columnsOf(given: readonly string[]): GivenColumns {
 }
 
 async function askOn(output: Output, { text, choices = [], suggestion }: Question): Promise<string> {
-  writeError(...choices.map(({ value, note }) => `  ${output.clean(value)}${note ? `: ${note}` : ''}`));
+  writeError(...choices.map(({ value, note }) => `  ${output.clean(note ? `${value}: ${note}` : value)}`));
   return ask(suggestion === undefined ? text : `${text} [${suggestion}]`);
 }
 
@@ -177,10 +195,15 @@ async function askOn(output: Output, { text, choices = [], suggestion }: Questio
 function showOpen(output: Output, { open, settled }: Interview): void {
   output.json({ written: false, open, settled });
   output.line(`Nothing was written: ${open.length === 1 ? 'one question is' : `${open.length} questions are`} open.`);
-  for (const { name, text, choices = [] } of open) {
-    output.line(`--${name}: ${text}`);
+  for (const { name, role, text, choices = [] } of open) {
+    const value = role === undefined ? '' : ` ${role}=NAME`;
+    output.line(`--${name}${value}: ${text}`);
     output.lines(...choices.map(({ value, note }) => `    ${value}${note ? `: ${note}` : ''}`));
   }
+  if (open.some(({ name }) => name.endsWith('-table')))
+    output.line(
+      'Once the tables and their keys are known, init asks for their columns, the currency and which orders are sent.',
+    );
   showSettled(output, settled);
   process.exitCode = exitCode.usage;
 }

@@ -159,6 +159,9 @@ export function printTotals(output: Output, { totals }: Preview, { amounts }: Se
       compared.orders > 0 &&
         `  Beside orders.total, as far as both are known (${compared.orders}): lines ${amountWithCurrency(amounts, compared.lines, currency)}, ERP ${amountWithCurrency(amounts, compared.erp, currency)}, ` +
           (compared.differing > 0 ? `different in ${compared.differing}.` : 'the same in each.'),
+      compared.orders === 0 &&
+        orders > 0 &&
+        '  Nothing checks these amounts: no order has a total of the ERP (orders.total).',
     );
 }
 

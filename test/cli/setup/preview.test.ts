@@ -40,6 +40,7 @@ describe('waybill preview', () => {
       expect(stdout).to.match(/orders\.startFrom: created_at from 2026-01-01[^│]*│ +2 │ -1/);
       expect(stdout).to.match(/could be sent +│ +2 │/);
       expect(stdout).to.contain('Total: 50.00 EUR in the orders that could be sent (2).');
+      expect(stdout).to.contain('Nothing checks these amounts: no order has a total of the ERP (orders.total).');
       expect(stdout).to.not.contain('Order SO-3');
       expect(stdout).to.contain('Nothing was stored or sent.');
       expect((await waybill('preview', '--limit', '2')).stdout).to.contain('Order SO-3');

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { useTempDir } from '../../support/temp-dir.js';
 import { useMariaDb, usePostgres } from '../../support/use-database.js';
-import { init, initJson, recordsBy } from './init-lab.js';
+import { init, initJson, questionsOf, recordsBy } from './init-lab.js';
 
 /** A shop on MariaDB, plain but for the columns that a test is about. */
 interface Shop {
@@ -16,6 +16,12 @@ interface Shop {
 type Settled = { name: string };
 type TestServer = Record<'database' | 'user' | 'password', string> & { port: number };
 
+/** What a person says of the tables and the money. */
+const tables = [
+  ...['--orders-table', 'orders', '--lines-table', 'order_lines', '--customers-table', 'customers'],
+  ...['order.customer=customer_id', 'line.qty=qty', 'line.price=price'].flatMap((one) => ['--column', one]),
+];
+
 describe('what waybill init makes of columns that are not what their names say', function () {
   this.timeout(30_000);
   const dir = useTempDir();
@@ -25,12 +31,12 @@ describe('what waybill init makes of columns that are not what their names say',
   const flagsOf = (type: string, { port, database, user, password }: TestServer) => {
     writeFileSync(dir.file(type), password, { mode: 0o600 });
     const server = ['--type', type, '--port', `${port}`, '--database', database, '--user', user];
-    return [...server, '--password-file', dir.file(type), '--time-zone', 'UTC'];
+    return [...server, '--password-file', dir.file(type), '--time-zone', 'UTC', ...tables];
   };
   const run = async (flags: readonly string[]) => {
     const config = dir.file(`config-${++runs}`);
     const printed = await initJson(config, ...flags);
-    return { ...printed, names: (printed.open ?? []).map((one: { name: string }) => one.name), config };
+    return { ...printed, names: questionsOf(printed), config };
   };
 
   /** Ten orders with a line each; gives what runs `init --yes` on them with more answers. */
@@ -63,9 +69,9 @@ describe('what waybill init makes of columns that are not what their names say',
       set: `${plainSet}, currency = IF(id > 8, 'USD', 'EUR')`,
     });
     const asked = await ask('--start-from', 'all');
-    expect(asked.names).to.deep.equal(['currency', 'status']);
-    expect(asked.open[0].choices.map(({ value }: { value: string }) => value)).to.deep.equal(['EUR', 'USD']);
-    expect(asked.open[1].choices).to.deep.equal([{ value: 'open', note: '10 orders' }]);
+    expect(asked.names).to.deep.equal(['status', 'currency']);
+    expect(asked.open[0].choices).to.deep.equal([{ value: 'open', note: '10 orders' }]);
+    expect(asked.open[1].choices.map(({ value }: { value: string }) => value)).to.deep.equal(['EUR', 'USD']);
     const { config } = await ask('--start-from', 'all', '--status', 'open', '--currency', 'USD');
     expect(await sent(config)).to.deep.equal(['9', '10']);
   });
@@ -84,7 +90,7 @@ describe('what waybill init makes of columns that are not what their names say',
       GRANT SELECT ON customers, orders, order_lines TO "${postgres.database.user}"`);
     await client.end();
     const flags = [...flagsOf('postgres', postgres.database), '--start-from', 'all'];
-    expect((await run(flags)).names).to.deep.equal(['currency', 'status']);
+    expect((await run(flags)).names).to.deep.equal(['status', 'currency']);
     expect(await sent((await run([...flags, '--status', 'open', '--currency', 'USD'])).config)).to.deep.equal([
       '9',
       '10',
@@ -130,15 +136,16 @@ describe('what waybill init makes of columns that are not what their names say',
       orders: 'status VARCHAR(10), auftragsdatum VARCHAR(10)',
       set: "status = 'open', auftragsdatum = IF(id > 7, '05.02.2026', '31.12.2019')",
     });
-    const asked = await ask(...open);
+    const answers = [...open, '--orders-with', 'none'];
+    const asked = await ask(...answers);
     expect(asked.names).to.deep.equal(['start-from']);
     expect(asked.open[0].text).to.match(/^From which id on are orders sent, or all\?/);
-    const refused = await init(dir.file('date'), ...ask.flags(), ...open, '--start-from', '2026-01-01');
+    const refused = await init(dir.file('date'), ...ask.flags(), ...answers, '--start-from', '2026-01-01');
     expect([refused.code, refused.stderr]).to.deep.equal([
       2,
       'waybill: --start-from 2026-01-01: id holds no dates; write the first id that is sent, or all\n',
     ]);
-    const { config } = await ask(...open, '--start-from', '8');
+    const { config } = await ask(...answers, '--start-from', '8');
     expect(await sent(config)).to.deep.equal(['8', '9', '10']);
     const named = [...open, '--start-from', 'all', '--column', 'order.created=auftragsdatum'];
     expect((await init(dir.file('named'), ...ask.flags(), ...named)).stderr).to.match(
@@ -177,7 +184,11 @@ describe('what waybill init makes of columns that are not what their names say',
     const ask = await shop({ orders: `${plain}, scope CHAR(3)`, set: `${plainSet}, scope = 'ALL'` });
     const asked = await ask('--status', 'open', '--start-from', 'all');
     expect(asked.names).to.deep.equal(['currency']);
-    expect(asked.open[0].text).to.match(/^What scope holds looks like currencies\./);
+    expect(asked.open[0].text).to.match(
+      /They are told by scope; if it holds none: --column order\.currency=NAME, or none/,
+    );
+    const none = ['--currency', 'EUR', '--column', 'order.currency=none', '--status', 'open', '--start-from', 'all'];
+    expect(await sent((await ask(...none)).config)).to.have.length(10);
   });
 
   it('says under --yes how many lines without a SKU it leaves to `skip`', async () => {
@@ -201,6 +212,10 @@ describe('what waybill init makes of columns that are not what their names say',
       reason:
         'no column of order_lines, or of a table that it points to, is called like one: no line has a SKU of its own; if a column holds it: --column line.sku=NAME',
     });
+    await erp.database.query('CREATE TABLE IF NOT EXISTS things (id INT PRIMARY KEY, ean VARCHAR(20))');
+    expect((await init(dir.file('sku'), ...ask.flags(), ...answers, '--column', 'line.sku=ean')).stderr).to.equal(
+      'waybill: --column line.sku=ean: no key of order_lines leads to a table with it. Add the join to orders.lines.query by hand.\n',
+    );
     const named = await ask(...answers, '--column', 'line.sku=thing');
     expect(named.settled.map(({ name }: { name: string }) => name)).not.to.include('sku');
     expect((await recordsBy(named.config)).records.get('3')?.items).to.deep.equal([
@@ -228,8 +243,9 @@ describe('what waybill init makes of columns that are not what their names say',
       const start = asked.open.find(({ name }: { name: string }) => name === 'start-from');
       expect(start.text).to.contain(`From which ${number} on`);
       // The kind of a document may be what tells orders from offers.
-      const which = type === 'bel_art' ? ['--pending', "bel_art = 'AU'"] : ['--status', 'open', '--company', 'AU'];
-      expect(asked.names).to.include(type === 'bel_art' ? 'pending' : 'company');
+      const which = ['--status', 'open', '--orders-with', `${type}=AU`];
+      const told = asked.open.find(({ name }: { name: string }) => name === 'orders-with');
+      expect(told.choices).to.deep.equal([{ value: type, note: 'AU: 7, AN: 3' }]);
       const { config } = await ask('--currency', 'EUR', '--start-from', 'all', ...which);
       const { settings, records } = await recordsBy(config);
       expect(settings.orders.number).to.equal(number);
@@ -239,54 +255,55 @@ describe('what waybill init makes of columns that are not what their names say',
     }
   });
 
-  it('asks where a column is called like a mark of removed orders', async () => {
-    const names = [
-      'loeschkz',
-      'Löschkennzeichen',
-      'storno',
-      'del',
-      'del_flag',
-      'removed',
-      'hidden',
-      'trashed',
-      'annule',
-    ];
-    for (const name of [...names, 'valid', 'gültig', 'is_deleted', 'deletion_mark']) {
-      const ask = await shop({
-        orders: `${plain}, \`${name}\` INT`,
-        set: `${plainSet}, \`${name}\` = IF(id > 8, 1, 0)`,
-      });
-      const asked = await ask('--start-from', 'all', '--currency', 'EUR');
-      expect(asked.names, name).to.deep.equal(['pending']);
-      expect(asked.open[0].text).to.contain(`${name} (0: 8, 1: 2)`);
-    }
-  });
-
-  it('shows what it does not use and what holds two or three values: it may mark orders under any name', async () => {
-    const ask = await shop({
-      orders: `${plain}, zustellart CHAR(1), remark VARCHAR(20), channel CHAR(1)`,
-      set: `${plainSet}, zustellart = IF(id > 8, 'X', NULL), remark = id, channel = 'W'`,
-    });
-    const unused = {
-      ...{ name: 'not used', value: 'zustellart: NULL: 8, X: 2' },
-      reason: 'if it marks orders that must not be sent: --column order.mark=zustellart',
-    };
-    const asked = await ask('--currency', 'EUR');
-    expect(asked.settled).to.deep.equal([...asked.settled.filter(({ name }: Settled) => name !== unused.name), unused]);
-    const said = await init(dir.file('open'), ...ask.flags(), '--currency', 'EUR');
-    expect(said.stdout).to.contain(`not used    ${unused.value} (${unused.reason})`);
-    const marked = await ask('--currency', 'EUR', '--start-from', 'all', '--column', 'order.mark=zustellart');
-    expect(marked.names).to.deep.equal(['pending']);
-    const { config } = await ask(...open, '--start-from', 'all');
-    expect(await sent(config)).to.have.length(10);
+  it('asks for the marks of removed orders under any name, and of any type', async () => {
+    const types = [
+      ['INT', '0: 8, 1: 2', '0'],
+      ['BIT(1)', '0: 8, 1: 2', '0'],
+      ['BOOLEAN', '0: 8, 1: 2', '0'],
+      ["ENUM('no', 'yes')", 'no: 8, yes: 2', 'no'],
+      ['CHAR(1)', 'NULL: 8, X: 2', 'NULL'],
+      ['DATETIME', 'NULL: 8, NOT NULL: 2', 'NULL'],
+    ] as const;
+    for (const [type, counts, kept] of types)
+      for (const name of ['löschkz', 'zustellart']) {
+        const [rest, gone] = { C: ['NULL', "'X'"], D: ['NULL', "'2026-01-03'"], E: ["'no'", "'yes'"] }[
+          type[0] ?? ''
+        ] ?? ['0', '1'];
+        const ask = await shop({
+          orders: `${plain}, \`${name}\` ${type}, remark VARCHAR(20), channel CHAR(1)`,
+          set: `${plainSet}, \`${name}\` = IF(id > 8, ${gone}, ${rest}), remark = id, channel = 'W'`,
+        });
+        const answers = [...open, '--start-from', 'all'];
+        const asked = await ask(...answers);
+        expect([...asked.names, asked.open[0].choices], type).to.deep.equal([
+          'orders-with',
+          [{ value: name, note: counts }],
+        ]);
+        const { config } = await ask(...answers, '--orders-with', `${name}=${kept}`);
+        expect(await sent(config), type).to.have.length(8);
+        const all = await ask(...answers, '--orders-with', 'none');
+        expect(all.settled.filter(({ name }: Settled) => name === 'not used')).to.deep.equal([
+          {
+            ...{ name: 'not used', value: `${name}: ${counts}` },
+            reason: `if it marks orders that must not be sent: --orders-with ${name}=VALUES`,
+          },
+        ]);
+        expect(await sent(all.config), type).to.have.length(10);
+      }
   });
 
   it('names a column that is called like a quantity and holds texts', async () => {
     const ask = await shop({ orders: plain, set: plainSet });
     await erp.database.query('ALTER TABLE order_lines CHANGE qty Menge VARCHAR(20)');
-    const { code, stderr } = await init(dir.file('menge'), ...ask.flags(), ...open, '--start-from', 'all');
-    expect(code).to.equal(2);
-    expect(stderr).to.match(/no column of numbers that is called like a quantity.*line\.qty=NAME \(.*Menge.*\)\n$/);
+    const flags = ask.flags().filter((one, at, all) => ![one, all[at + 1]].includes('line.qty=qty'));
+    const { open: asked } = await initJson(dir.file('menge'), ...flags, ...open, '--start-from', 'all');
+    expect(asked[0].choices).to.deep.include({
+      value: 'line.qty=Menge',
+      note: '1 to 9; texts, which can not be taken',
+    });
+    const text = [...open, '--start-from', 'all', '--column', 'line.qty=Menge'];
+    const { code, stderr } = await init(dir.file('menge'), ...flags, ...text);
+    expect([code, stderr]).to.deep.equal([2, 'waybill: --column line.qty=Menge: it is no column of numbers\n']);
   });
 
   it('starts at the date of a document, and names the configuration in what is to be typed next', async () => {
@@ -303,14 +320,13 @@ describe('what waybill init makes of columns that are not what their names say',
   it('yields no name twice: where the SKU is part of the key, and where a number is called like the currency', async () => {
     const ask = await shop({
       orders: `${plain}, currency INT, currency_code CHAR(3)`,
-      set: `${plainSet}, currency = 1, currency_code = 'EUR'`,
+      set: `${plainSet}, currency = IF(id > 8, 2, 1), currency_code = 'EUR'`,
       lines: 'sku VARCHAR(20), PRIMARY KEY (order_id, sku)',
     });
-    const { config, settled } = await ask('--status', 'open', '--start-from', 'all');
-    expect(settled).to.deep.include({ name: 'currency', value: 'EUR', reason: 'the only one, in 10 orders' });
+    const { config } = await ask(...open, '--start-from', 'all', '--orders-with', 'currency=1');
     const { records, settings } = await recordsBy(config);
     expect(records.get('3')?.items).to.deep.equal([{ sku: 'A-1', qty: 3, price: 1025 }]);
-    expect(settings.orders.pending).to.equal("status = 'open' AND currency_sent = 'EUR'");
+    expect(settings.orders.pending).to.equal("status = 'open' AND currency = 1 AND currency_sent = 'EUR'");
   });
 
   const postgres = usePostgres();

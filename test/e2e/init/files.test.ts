@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { openSqlite } from '../../support/sqlite-file.js';
 import { useTempDir } from '../../support/temp-dir.js';
 import { init, initJson, recordsBy } from './init-lab.js';
-import { terse } from './unknown-schemas.js';
+import { terse, terseChoices } from './unknown-schemas.js';
 
 describe('where waybill init writes', function () {
   this.timeout(30_000);
@@ -15,7 +15,7 @@ describe('where waybill init writes', function () {
     for (const statement of terse) erp.exec(statement);
     erp.close();
     flags = ['--type', 'sqlite', '--file', dir.file('erp.sqlite'), '--time-zone', 'UTC'];
-    flags.push('--status', 'F', '--start-from', 'all');
+    flags.push(...terseChoices, '--status', 'F', '--start-from', 'all');
   });
 
   it('says before anything else where no configuration can be, and what to do', async () => {

@@ -28,6 +28,10 @@ export async function initJson(configDir: string, ...flags: readonly string[]) {
   return { code, ...JSON.parse(stdout) };
 }
 
+/** The open questions by their flags: `status`, `column line.qty`. */
+export const questionsOf = ({ open = [] }: { open?: { name: string; role?: string }[] }) =>
+  open.map(({ name, role }) => (role === undefined ? name : `${name} ${role}`));
+
 /** What the configuration that was written makes of the ERP: what the stand-in takes, in files that nobody else may read. */
 export async function recordsBy(configDir: string) {
   const { settings, warnings } = loadSettings({ configDir, env: {} });

@@ -90,3 +90,13 @@ export const terse = [
   'UPDATE AUFK SET NETTO = ROUND(NETTO, 2)',
   "INSERT INTO LIEF VALUES (1, 'STAHL AG')",
 ];
+
+/** What a person says of the terse tables, but for states and dates. */
+export const terseChoices = [
+  ...['--orders-table', 'AUFK', '--lines-table', 'AUFP', '--customers-table', 'KDST', '--currency', 'EUR'],
+  ...['--lines-with', 'none'],
+  ...['order.customer=KDNR', 'line.order=AUFNR', 'line.qty=MENGE', 'line.price=EPREIS'].flatMap((one) => [
+    '--column',
+    one,
+  ]),
+];

@@ -3,8 +3,10 @@ import { expect } from 'chai';
 import { openSqlite } from '../../support/sqlite-file.js';
 import { useTempDir } from '../../support/temp-dir.js';
 import { useMariaDb, usePostgres } from '../../support/use-database.js';
-import { init, initJson, recordsBy } from './init-lab.js';
-import { camelCase, german, terse } from './unknown-schemas.js';
+import { init, initJson, questionsOf, recordsBy } from './init-lab.js';
+import { camelCase, german, terse, terseChoices } from './unknown-schemas.js';
+
+type Choice = { value: string };
 
 describe('waybill init on a schema that it does not know', function () {
   this.timeout(60_000);
@@ -21,19 +23,43 @@ describe('waybill init on a schema that it does not know', function () {
       flags.push('--password-file', dir.file('password'), '--time-zone', 'Europe/Berlin');
     });
 
-    it('names what nobody but a person knows, with the values and how many orders have them', async () => {
-      const { code, written, open } = await initJson(dir.file('open'), ...flags);
-      expect([code, written]).to.deep.equal([2, false]);
-      expect(open.map(({ name }: { name: string }) => name)).to.deep.equal(['status', 'start-from']);
-      expect(open[0].choices).to.deep.equal([
+    const tables = ['--orders-table', 'auftrag', '--lines-table', 'auftragsposition', '--customers-table', 'kunde'];
+    const columns = ['order.customer=kunde_id', 'line.qty=menge', 'line.price=einzelpreis', 'order.total=nettobetrag'];
+    const chosen = [...tables, ...columns.flatMap((one) => ['--column', one]), '--discount', 'percent'];
+    const whole = [...chosen, '--currency', 'EUR'];
+
+    it('names all that only a person knows, with the values and how many orders have them, and writes nothing', async () => {
+      const first = await initJson(dir.file('open'), ...flags);
+      expect([first.code, first.written]).to.deep.equal([2, false]);
+      expect(questionsOf(first)).to.deep.equal(['orders-table', 'lines-table', 'customers-table']);
+      expect(first.open[0].choices.map(({ value }: Choice) => value)).to.include.members(['auftrag', 'bestellung']);
+      const buyer = await initJson(dir.file('open'), ...flags, ...tables);
+      expect(questionsOf(buyer)).to.deep.equal(['column order.customer']);
+      const second = await initJson(dir.file('open'), ...flags, ...tables, '--column', 'order.customer=kunde_id');
+      expect(questionsOf(second)).to.deep.equal([
+        ...['column line.qty', 'column line.price', 'status', 'currency', 'start-from'],
+      ]);
+      const [, price, status, , start] = second.open;
+      expect(price.choices[0]).to.deep.equal({
+        value: 'line.price=einzelpreis',
+        note: 'menge × einzelpreis, less rabatt_prozent as a percent, comes to nettobetrag in 20 of 20 orders',
+      });
+      expect(status.choices).to.deep.equal([
         { value: 'freigegeben', note: '10 orders' },
         { value: 'offen', note: '5 orders' },
         { value: 'storniert', note: '5 orders' },
       ]);
-      expect(open[1].choices).to.deep.equal([{ value: '2026', note: '20 orders' }]);
+      expect(start.choices).to.deep.equal([{ value: '2026', note: '20 orders' }]);
+      const last = await initJson(
+        dir.file('open'),
+        ...[...flags, ...tables, '--status', 'freigegeben', '--currency', 'EUR', '--start-from', 'all'],
+        ...columns.slice(0, 3).flatMap((one) => ['--column', one]),
+      );
+      expect(questionsOf(last)).to.deep.equal(['discount']);
+      expect(last.open[0].choices[0].note).to.equal('7 takes off 7 %; 20 of 20 orders come to nettobetrag');
     });
 
-    it('finds tables, columns and the discount that the totals prove, and takes every amount exactly', async () => {
+    it('takes every amount as the person says, and exactly', async () => {
       const config = dir.file('config');
       const {
         code,
@@ -41,7 +67,7 @@ describe('waybill init on a schema that it does not know', function () {
         grants,
         shown,
         totals: money,
-      } = await initJson(config, ...flags, '--status', 'freigegeben', '--start-from', '2026-01-01');
+      } = await initJson(config, ...flags, ...whole, '--status', 'freigegeben', '--start-from', '2026-01-01');
       expect(code).to.equal(0);
       expect(settled).to.deep.include({
         name: 'money',
@@ -77,14 +103,22 @@ describe('waybill init on a schema that it does not know', function () {
 
     it('writes over no configuration, and asks nothing before it says so', async () => {
       writeFileSync(dir.file('local.json'), '{}');
-      const { code, stderr } = await init(dir.path, ...flags, '--status', 'offen', '--start-from', 'all');
+      const { code, stderr } = await init(dir.path, ...flags, ...whole, '--status', 'offen', '--start-from', 'all');
       expect(code).to.equal(2);
       expect(stderr).to.match(/local\.json exists already, and init writes over no configuration/);
       expect(readFileSync(dir.file('local.json'), 'utf8')).to.equal('{}');
     });
 
     it('refuses an answer that the data contradicts', async () => {
-      const { code, stderr } = await init(dir.file('wrong'), ...flags, '--status', 'confirmed', '--start-from', 'all');
+      const { code, stderr } = await init(
+        dir.file('wrong'),
+        ...flags,
+        ...whole,
+        '--status',
+        'confirmed',
+        '--start-from',
+        'all',
+      );
       expect([code, stderr]).to.deep.equal([
         2,
         'waybill: --status confirmed: no order has confirmed; there are freigegeben, offen, storniert\n',
@@ -93,12 +127,18 @@ describe('waybill init on a schema that it does not know', function () {
   });
 
   it('reads schemas and names in capital letters on PostgreSQL, asks for the currency that no column holds, and needs no more rights than it prints', async () => {
-    const { code, open } = await initJson(dir.file('open'), ...postgresFlags, '--status', '5');
-    expect(code).to.equal(2);
-    expect(open.map(({ name }: { name: string }) => name)).to.deep.equal(['currency', 'start-from']);
+    const tables = ['Sales.SalesOrderHeader', 'Sales.SalesOrderDetail', 'Sales.Customer'];
+    const named = ['--orders-table', '--lines-table', '--customers-table'].flatMap((flag, at) => [
+      flag,
+      tables[at] ?? '',
+    ]);
+    const columns = ['order.customer=CustomerID', 'line.qty=OrderQty', 'line.amount=LineTotal', 'order.total=SubTotal'];
+    const chosen = [...postgresFlags, ...named, ...columns.flatMap((one) => ['--column', one]), '--status', '5'];
+    const asked = await initJson(dir.file('open'), ...chosen);
+    expect(asked.code).to.equal(2);
+    expect(questionsOf(asked)).to.deep.equal(['currency', 'start-from']);
     const config = dir.file('postgres');
-    const answers = ['--status', '5', '--currency', 'USD', '--start-from', '2026-01-01'];
-    const done = await initJson(config, ...postgresFlags, ...answers);
+    const done = await initJson(config, ...chosen, '--currency', 'USD', '--start-from', '2026-01-01');
     expect(done.code, JSON.stringify(done)).to.equal(0);
     const root = await postgres.server.connect(postgres.database.database);
     const { user } = postgres.database;
@@ -133,7 +173,7 @@ describe('waybill init on a schema that it does not know', function () {
     for (const statement of terse) erp.exec(statement);
     const flags = ['--type', 'sqlite', '--file', dir.file('erp.sqlite'), '--time-zone', 'Europe/Berlin'];
     const config = dir.file('sqlite');
-    const done = await initJson(config, ...flags, '--status', 'F', '--start-from', '2026-01-03');
+    const done = await initJson(config, ...flags, ...terseChoices, '--status', 'F', '--start-from', '2026-01-03');
     expect(done.code, JSON.stringify(done)).to.equal(0);
     const { records, parked, totals, customers } = await recordsBy(config);
     expect(parked.size).to.equal(0);

@@ -5,7 +5,7 @@ import { judgeDisk, judgeMode, judgeUnit } from '../../../src/operator/setup/doc
 import { judgeAnswer, judgeCertificate, judgeNoConnection } from '../../../src/operator/setup/doctor/check-service.js';
 import type { Finding } from '../../../src/operator/setup/doctor/finding.js';
 import { guarded } from '../../../src/operator/setup/doctor/finding.js';
-import { judgeChanges, judgeRowCount } from '../../../src/operator/setup/doctor/judge-changes.js';
+import { judgeChanges, judgeRowCount, judgeTotal } from '../../../src/operator/setup/doctor/judge-changes.js';
 import { columnBehind } from '../../../src/operator/setup/doctor/judge-plans.js';
 import { judgeHiddenTables, judgeRights, judgeServer } from '../../../src/operator/setup/doctor/judge-server.js';
 import { baseTable, joinsOf, tablesOf } from '../../../src/operator/setup/doctor/tables-of-query.js';
@@ -28,6 +28,15 @@ const table = (name: string, ...columns: string[]): CatalogueTable => ({
   primaryKey: [],
   indexes: [],
   foreignKeys: [],
+});
+
+describe('the total of an order', () => {
+  it('is named where none is compared: nothing checks the amounts then', () => {
+    const [found, ...others] = judgeTotal({});
+    expect([found?.severity, others]).to.deep.equal(['note', []]);
+    expect(found?.what).to.match(/^Nothing checks the amounts/);
+    expect(judgeTotal({ total: 'net_total' })).to.deep.equal([]);
+  });
 });
 
 describe('what the doctor makes of facts', () => {

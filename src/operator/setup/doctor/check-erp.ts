@@ -8,7 +8,15 @@ import { instantOfValue } from '../../../erp/time/time-form.js';
 import { formatSourceKey } from '../../../model/record.js';
 import { excludedOrders } from '../../foresee-delivery.js';
 import { type Finding, findingsOf, guarded } from './finding.js';
-import { judgeChanges, judgeFloats, judgeMultiplied, judgeRests, judgeRowCount, judgeStarts } from './judge-changes.js';
+import {
+  judgeChanges,
+  judgeFloats,
+  judgeMultiplied,
+  judgeRests,
+  judgeRowCount,
+  judgeStarts,
+  judgeTotal,
+} from './judge-changes.js';
 import { judgeWholeRead, type WholeRead } from './judge-plans.js';
 import { judgeHiddenTables, judgeRights, judgeServer } from './judge-server.js';
 import { baseTable, joinsOf, tablesOf } from './tables-of-query.js';
@@ -31,6 +39,7 @@ export async function checkErp(database: ErpDatabase, settings: Settings, nowMs:
   return [
     ...server,
     ...mapping,
+    ...judgeTotal(settings.orders),
     ...(await ask((snapshot) => checkFloats(snapshot, settings))),
     ...(await ask((snapshot) => checkChanges(snapshot, settings))),
     ...(await guarded('mapping', async () => judgeStarts(await excludedOrders(reader), settings.orders), 'warning')),

@@ -109,3 +109,15 @@ export function judgeRowCount(
     ),
   ];
 }
+
+/** Nothing tells a wrong amount from a right one unless the ERP's own total is compared. */
+export function judgeTotal({ total }: { total?: unknown }): Finding[] {
+  if (total !== undefined) return [];
+  return [
+    findingsOf('mapping')(
+      'note',
+      'Nothing checks the amounts: no total of the ERP is compared with the lines of an order.',
+      'orders.total: the column that the lines have to come to',
+    ),
+  ];
+}

@@ -2,6 +2,7 @@ import { Document, isMap, isScalar, Scalar, visit } from 'yaml';
 import type { ErpDialect } from '../../../erp/erp-database.js';
 import { harmlessLine } from '../../../model/redact.js';
 import type { Answers, Draft } from './draft.js';
+import { FILLED } from './few-values.js';
 
 /** Where the ERP and the service are, as the settings say it: without secrets, with the files that hold them. */
 export interface Places {
@@ -79,12 +80,26 @@ export function closedOff(condition: string): string {
   return /--|#|\/\*/.test(plain) ? `(${plain}\n)` : `(${plain})`;
 }
 
-/** `column IN (…)`, with the values as this database writes them; the value NULL is none. */
-export function isOneOf(dialect: ErpDialect, column: string, values: readonly string[], isNumber: boolean): string {
+/** Words that no column can be called by in a statement without quotes, and that ERPs call columns by. */
+const RESERVED =
+  /^(all|and|as|asc|between|both|case|cast|check|column|condition|constraint|current|default|desc|distinct|else|end|except|false|fetch|for|from|grant|group|having|in|index|is|key|keys|like|limit|not|null|of|offset|on|option|or|order|primary|range|rank|read|references|release|row|rows|select|set|sql|system|table|then|to|true|union|unique|user|using|values|when|where|with|write)$/;
+
+/** `column IN (…)`, with the values as this database writes them; the value NULL is none. @param prefix such as `l.` */
+export function isOneOf(
+  dialect: ErpDialect,
+  column: string,
+  values: readonly string[],
+  isNumber: boolean,
+  prefix = '',
+): string {
   const escaped = (text: string) => (dialect.backslashEscapes ? text.replaceAll('\\', '\\\\') : text);
-  const literal = (text: string) => (isNumber ? text : `'${escaped(text).replaceAll("'", "''")}'`);
+  // Only a number is written as it was typed.
+  const literal = (text: string) =>
+    isNumber && /^-?\d+(\.\d+)?$/.test(text) ? text : `'${escaped(text).replaceAll("'", "''")}'`;
   // A plain name is easier to read. With capital letters it means another column on PostgreSQL.
-  const name = /^[a-z_][a-z0-9_]*$/.test(column) ? column : dialect.quoteIdentifier(column);
+  const isPlain = /^[a-z_][a-z0-9_]*$/.test(column) && !RESERVED.test(column);
+  const name = `${prefix}${isPlain ? column : dialect.quoteIdentifier(column)}`;
+  if (values.includes(FILLED)) return values.includes('NULL') ? '1 = 1' : `${name} IS NOT NULL`;
   const given = values.filter((value) => value !== 'NULL');
   const listed =
     given.length === 1 ? `${name} = ${literal(given[0] ?? '')}` : `${name} IN (${given.map(literal).join(', ')})`;

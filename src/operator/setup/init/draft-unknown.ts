@@ -1,21 +1,34 @@
 import { type Catalogue, type CatalogueColumn, type CatalogueTable, nameOf, tableSql } from '../../../erp/catalogue.js';
 import type { ErpDialect } from '../../../erp/erp-database.js';
-import type { Draft, FieldDraft } from './draft.js';
+import type { Money } from './choose-money.js';
+import type { TableTriple } from './choose-tables.js';
+import type { CurrencySource } from './currency-sources.js';
+import type { Draft, FieldDraft, Pending } from './draft.js';
 import { candidates, type GivenColumns } from './find-columns.js';
 import { keysOf } from './find-links.js';
-import type { TableTriple } from './find-tables.js';
-import { InitError } from './interview.js';
-import { exactSql, type MoneyChoice, type MoneyUnit, moneySql } from './money-choices.js';
-import { type ColumnRole, fold, numberingPart, saysCurrency } from './words.js';
+import { exactSql, moneySql } from './money-choices.js';
+import { type ColumnRole, numberingPart } from './words.js';
 
-/** The draft of an unknown schema, with one way to take its money. */
+/** What a person chose of an unknown schema. */
+export interface Chosen {
+  money: Money;
+  /** The column that people know an order by. */
+  number: string;
+  status: string | undefined;
+  currency: CurrencySource | null;
+  /** Null while the question is open. */
+  pending: Pending | null;
+  /** The columns of the orders that tell which ones may be sent. */
+  told: readonly string[];
+}
+
+/** The draft of an unknown schema: what a person chose, and what only adds to it. */
 export function draftUnknown(
   catalogue: Catalogue,
   triple: TableTriple,
-  money: MoneyChoice,
   given: GivenColumns,
   dialect: ErpDialect,
-  unit: MoneyUnit,
+  { money, number, status, currency, pending, told }: Chosen,
 ): Draft {
   const { orders, lines, customers, lineLink, customerLink } = triple;
   const pick = (table: CatalogueTable, role: ColumnRole) => candidates(table, role, given)[0];
@@ -42,34 +55,16 @@ export function draftUnknown(
 
   const orderKey = lineLink.referenced;
   const keyNumber = numberingPart(orderKey);
-  const number = pick(orders, 'order.number')?.name ?? keyNumber;
-  if (number === undefined)
-    throw new InitError(
-      `${nameOf(orders)} has no column that is called like the number of an order. Name it: --column order.number=NAME (${orderKey.join(', ')})`,
-    );
-  const status = pick(orders, 'order.status')?.name;
   const changedAt = pick(orders, 'order.changedAt')?.name;
   const created = pick(orders, 'order.created')?.name;
-  const company = pick(orders, 'order.company')?.name;
-  const currency = currencyOf(catalogue, triple, given, dialect);
-  const total = orders.columns.find((one) => one.name === money.total);
-  const totalSql = total && moneySql(dialect, 'o', total, unit);
+  const { total, way } = money;
+  const totalSql = total && moneySql(dialect, 'o', total, money.unit);
   const isPlain = total && totalSql === column('o', total);
-  // A currency that only a number tells, or a second one, has to be told apart by hand.
-  const unresolved = orders.columns.filter(
-    (one) => saysCurrency(one.name) && !isOfMoney(one) && !currency?.columns.includes(one.name),
-  );
-  // Part of a key may tell documents apart; a key of one column tells every row apart.
-  const told = [status, ...(orderKey.length === 1 ? orderKey : [])];
-  const marks = [...new Set([...candidates(orders, 'order.mark', given), ...unresolved].map((one) => one.name))].filter(
-    (one) => !told.includes(one),
-  );
   const ownColumns = [
     ...[...orderKey, ...customerLink.columns, number],
-    ...[status, created, changedAt, company, ...marks],
+    ...[status, created, changedAt, ...told],
     isPlain ? total.name : undefined,
   ];
-  const read = [...ownColumns, total?.name, ...(currency?.columns ?? [])];
   const totalName = total && (isPlain ? total.name : freeName(total.name, ownColumns));
   const currencyName = currency && freeName('currency', [...ownColumns, totalName]);
   const orderColumns = [
@@ -78,10 +73,7 @@ export function draftUnknown(
     ...(currency && currencyName ? [`${currency.sql} AS ${currencyName}`] : []),
   ];
 
-  const qty = pick(lines, 'line.qty');
   const sku = skuOf(catalogue, triple, given);
-  if (qty === undefined)
-    throw new InitError(`${nameOf(lines)} has no column for quantities; name it: --column line.qty=NAME`);
   const position = pick(lines, 'line.position')?.name;
   const sortBy = position ? [position] : lines.primaryKey.length > 0 ? lines.primaryKey : lineLink.columns;
   const ownLineColumns = [...lineLink.columns, ...sortBy];
@@ -92,9 +84,10 @@ export function draftUnknown(
   const lineColumns = [
     ...selected('l', ownLineColumns),
     `${sku === null ? 'NULL' : column(sku.link ? 'p' : 'l', { name: sku.column })} AS ${lineNames.sku}`,
-    `${exactSql(dialect, 'l', qty)} AS ${lineNames.qty}`,
-    ...(money.price === null ? [] : [`${money.price} AS ${lineNames.price}`]),
-    ...(money.amount === null ? [] : [`${money.amount} AS ${lineNames.amount}`]),
+    // Nothing is written while a question is open: the draft only leads to the next ones.
+    `${money.qty === null ? 'NULL' : exactSql(dialect, 'l', money.qty)} AS ${lineNames.qty}`,
+    ...(way?.price ? [`${way.price} AS ${lineNames.price}`] : []),
+    ...(way?.amount ? [`${way.amount} AS ${lineNames.amount}`] : []),
   ];
   const productJoin =
     sku?.link === undefined
@@ -131,27 +124,23 @@ export function draftUnknown(
       startsByKey: created === undefined,
       status,
       currency: currencyName ?? undefined,
-      currencyByValues: currency?.columns.find((name) => !saysCurrency(name)),
-      marks,
-      company,
-      aside: {
-        table: tableSql(dialect, orders),
-        columns: orders.columns.filter((one) => mayMark(one) && !read.includes(one.name)).map((one) => one.name),
-      },
+      currencyColumn: currency?.label,
+      asked: { pending },
       fields: {},
     },
     lines: {
-      query: `SELECT ${lineColumns.join(', ')}\n${from(lines, 'l')}${productJoin}`,
+      query: `SELECT ${lineColumns.join(', ')}\n${from(lines, 'l')}${productJoin}${money.lineFilter === null ? '' : `\nWHERE ${money.lineFilter}`}`,
       orderKey: lineLink.columns,
       sortBy,
-      fields: { sku: lineNames.sku, qty: lineNames.qty, ...(money.price !== null && { price: lineNames.price }) },
-      ...(money.amount !== null && { amount: lineNames.amount }),
+      fields: { sku: lineNames.sku, qty: lineNames.qty, ...(way?.price && { price: lineNames.price }) },
+      ...(way?.amount && { amount: lineNames.amount }),
     },
     comments: {
       ...(changedAt
         ? {}
         : { 'orders.key': 'No column says when an order changed: only sweeps find changes (capture.sweepMinutes).' }),
-      'orders.lines.fields': `${money.words}.`,
+      ...(way && { 'orders.lines.fields': `${way.words}.` }),
+      ...(total === null && { 'orders.number': 'No orders.total: nothing checks the amounts.' }),
     },
   };
 }
@@ -160,51 +149,6 @@ export function draftUnknown(
 function freeName(name: string, taken: readonly (string | null | undefined)[]): string {
   const isTaken = taken.some((one) => one?.toLowerCase() === name.toLowerCase());
   return isTaken ? freeName(`${name}_sent`, taken) : name;
-}
-
-const mayMark = ({ kind, isFloat }: CatalogueColumn) => !isFloat && ['text', 'number', 'other'].includes(kind);
-
-/** An exchange rate, its date or an amount in another currency, which tell no currency. */
-const isOfMoney = ({ name, type, kind, isFloat }: CatalogueColumn) =>
-  isFloat ||
-  kind === 'time' ||
-  kind === 'date' ||
-  (kind === 'number' && /\(\d+, *[1-9]\d*\)/.test(type)) ||
-  /rate|kurs|cours|factor|faktor|tasa|cambio/.test(fold(name));
-
-/** The currency of an order: in its row, in that of its customer, or in a table of currencies that it points to. */
-function currencyOf(
-  { tables }: Catalogue,
-  { orders, customers, customerLink }: TableTriple,
-  given: GivenColumns,
-  dialect: ErpDialect,
-) {
-  const column = (alias: string, name: string) => `${alias}.${dialect.quoteIdentifier(name)}`;
-  const [own] = candidates(orders, 'order.currency', given);
-  if (own !== undefined) return { sql: column('o', own.name), join: '', table: null, columns: [own.name] };
-  for (const link of orders.foreignKeys) {
-    const table = tables.find((one) => nameOf(one) === link.table);
-    const [key, ...more] = link.columns;
-    const code = table?.columns.find(
-      ({ name, kind }) =>
-        kind === 'text' && /^(code|iso|iso_?code|currency_?code|currency|name|abbr\w*|symbol)$/i.test(name),
-    );
-    if (!table || !code || key === undefined || more.length > 0 || !saysCurrency(key)) continue;
-    const join = `\nLEFT JOIN ${tableSql(dialect, table)} cur ON ${column('cur', link.referenced[0] ?? '')} = ${column('o', key)}`;
-    return { sql: column('cur', code.name), join, table, columns: [key] };
-  }
-  const [theirs] = candidates(customers, 'order.currency', given);
-  // Not where the order has a currency of its own that can't be read.
-  if (theirs === undefined || orders.columns.some(({ name }) => saysCurrency(name))) return null;
-  const on = customerLink.columns.map(
-    (name, at) => `${column('c', customerLink.referenced[at] ?? '')} = ${column('o', name)}`,
-  );
-  return {
-    sql: column('c', theirs.name),
-    join: `\nLEFT JOIN ${tableSql(dialect, customers)} c ON ${on.join(' AND ')}`,
-    table: null,
-    columns: [],
-  };
 }
 
 /** The column that names a product: of the line, or of the table that the line points to; null: none is called so. */

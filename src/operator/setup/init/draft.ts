@@ -32,18 +32,16 @@ export interface Draft {
     startsByKey?: boolean;
     /** Its status, where one column holds it. */
     status?: string | undefined;
-    /** Columns beside the status that may tell orders apart: removed ones, other documents. */
-    marks?: readonly string[];
-    /** Columns of the table of the orders that no query reads, and that may tell orders apart as well. */
-    aside?: { table: string; columns: readonly string[] };
     /** Column with the currency of an order. */
     currency?: string | undefined;
-    /** Where only its values say so: the column that they stand in. */
-    currencyByValues?: string | undefined;
+    /** The column of the ERP that it comes from, as people know it. */
+    currencyColumn?: string | undefined;
     /** Column with the company of an order, where one database serves several. */
     company?: string | undefined;
     /** The condition for confirmed orders, where the schema says what its codes mean; with the reason for people. */
     confirmed?: { condition: string; meaning: string } | undefined;
+    /** What a person chose of an unknown schema: nothing of it is taken from the data. Pending is null while it is open. */
+    asked?: { pending: Pending | null };
     cancelled?: { column: string; values: readonly (string | number)[] } | undefined;
     /** Column with the key of the order that this one goes on for. */
     replaces?: string | undefined;
@@ -58,6 +56,12 @@ export interface Draft {
   };
   /** Path of a setting → what a reader of the file should know about it. */
   comments: Readonly<Record<string, string>>;
+}
+
+/** Which orders may be sent: a condition or `all`, and whether a person wrote it. */
+export interface Pending {
+  condition: string;
+  isWritten: boolean;
 }
 
 /** What the person, a flag or the data says. */

@@ -5,13 +5,14 @@ import { type ColumnRole, columnWords, fold } from './words.js';
 const isTime = ({ kind, isInteger, name }: CatalogueColumn) =>
   kind === 'time' || kind === 'date' || ((kind === 'text' || isInteger) && !/(by|von|user|id)$/.test(fold(name)));
 /** Not what points to another table, such as fk_product_price. */
-const isNumber = ({ kind, name }: CatalogueColumn) => kind === 'number' && !/^fk|id$/.test(fold(name));
+export const isNumber = ({ kind, name }: CatalogueColumn) => kind === 'number' && !/^fk|id$/.test(fold(name));
 const isMoney = ({ kind, isInteger }: CatalogueColumn) => kind === 'number' && !isInteger;
 const isWord = ({ kind }: CatalogueColumn) => kind === 'text' || kind === 'number';
 const isText = ({ kind }: CatalogueColumn) => kind === 'text';
 
 /** What a column of each role can be. */
 const fits: Record<ColumnRole, (column: CatalogueColumn) => boolean> = {
+  'customer.key': isWord,
   'customer.code': isWord,
   'customer.name': isText,
   'customer.email': isText,
@@ -27,9 +28,7 @@ const fits: Record<ColumnRole, (column: CatalogueColumn) => boolean> = {
   'order.created': isTime,
   'order.status': (column) => isWord(column) && !isMoney(column),
   'order.currency': isText,
-  'order.company': isWord,
   'order.total': isNumber,
-  'order.mark': ({ kind }) => kind !== 'other',
   'line.order': isWord,
   'line.qty': isNumber,
   'line.price': isNumber,

@@ -5,10 +5,9 @@ import type { ErpSource } from '../../../erp/erp-reader.js';
 import { sql } from '../../../erp/sql.js';
 import { composeSettings, type Places } from './compose-settings.js';
 import type { Answers, Draft } from './draft.js';
-import type { GivenColumns } from './find-columns.js';
-import { findMapping } from './find-mapping.js';
+import { findMapping, type GivenChoices } from './find-mapping.js';
 import { InitError, type Interview } from './interview.js';
-import { countsInWords, orderFacts } from './order-facts.js';
+import { orderFacts } from './order-facts.js';
 import { type KnownErp, knownErps } from './presets/presets.js';
 import { settleAnswers } from './settle-answers.js';
 import { type Trial, tryMapping } from './trial.js';
@@ -16,8 +15,8 @@ import { type Trial, tryMapping } from './trial.js';
 export interface InitRequest {
   interview: Interview;
   places: Places;
-  /** The columns that a person named. */
-  given: GivenColumns;
+  /** What a person chose of an unknown schema, by flags. */
+  given: GivenChoices;
   /** A preset by name; `none`: read the schema as an unknown one. */
   preset: string | undefined;
   /** Checks settings as a configuration is checked; the password of the ERP is added. */
@@ -64,20 +63,12 @@ export async function propose(request: InitRequest): Promise<Proposal | null> {
       throw new InitError(`${database.identity()} has no tables, or none that this account may read.`);
     const known = await chooseKnown(request, knownErps(catalogue, dialect));
     if (known === 'open') return null;
-    const tryDraft = (draft: Draft) => tryMapping(database, sourceOf(draft, everything), TRIED);
-    const found =
-      known?.draft() ?? (await findMapping(database, catalogue, dialect, interview, request.given, tryDraft));
+    const found = known?.draft() ?? (await findMapping(database, catalogue, dialect, interview, request.given));
     if (found === null) return null;
     const tryConfirmed = (one: Draft) =>
       tryMapping(database, sourceOf(one, { ...everything, pending: one.orders.confirmed?.condition ?? null }), TRIED);
     const draft = known === null ? found : await withTrueTotal(found, tryConfirmed, interview);
     const facts = await orderFacts(database, draft);
-    for (const { column, values } of facts.aside)
-      interview.settle(
-        'not used',
-        `${column}: ${countsInWords(values)}`,
-        `if it marks orders that must not be sent: --column order.mark=${column}`,
-      );
     const answers = await settleAnswers(interview, draft, facts, dialect, request.suggestedName);
     if (answers === null) return null;
     const settings = composeSettings(draft, answers, places);
@@ -94,7 +85,7 @@ const forUnknown = ['orders-table', 'lines-table', 'customers-table', 'money-uni
 async function chooseKnown(request: InitRequest, known: readonly KnownErp[]): Promise<KnownErp | null | 'open'> {
   const { interview, given, preset } = request;
   const prefix = interview.isGiven('table-prefix');
-  const namesColumns = Object.keys(given).length > 0;
+  const namesColumns = Object.keys(given.columns).length > 0;
   if (namesColumns && preset !== undefined && preset !== 'none')
     throw new InitError(`--preset ${preset}: its columns are known. Leave out --column, or write --preset none.`);
   if (preset === 'none' || namesColumns) {
@@ -104,10 +95,15 @@ async function chooseKnown(request: InitRequest, known: readonly KnownErp[]): Pr
     );
   }
   const chosen = await chooseAmong(interview, matching(known, preset, prefix));
-  const unused = forUnknown.find((flag) => interview.isGiven(flag) !== undefined);
+  const rows = [
+    ...given.ordersWith.map((one) => `orders-with ${one}`),
+    ...given.linesWith.map((one) => `lines-with ${one}`),
+  ];
+  const flag = forUnknown.find((name) => interview.isGiven(name) !== undefined);
+  const unused = flag === undefined ? rows[0] : `${flag} ${interview.isGiven(flag)}`;
   if (chosen === null || chosen === 'open' || unused === undefined) return chosen;
   throw new InitError(
-    `--${unused} ${interview.isGiven(unused)}: these are the tables of ${chosen.title}, where it is known. Leave it out, or read them as those of an unknown ERP: --preset none.`,
+    `--${unused}: these are the tables of ${chosen.title}, where it is known. Leave it out, or read them as those of an unknown ERP: --preset none.`,
   );
 }
 

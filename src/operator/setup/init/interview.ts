@@ -2,12 +2,16 @@
 export interface Question {
   /** The flag that answers it, without its dashes. */
   name: string;
+  /** The role of the column that is asked for, where the flag is --column. */
+  role?: string;
   text: string;
   choices?: readonly Choice[];
   /** An answer that is no guess: --yes takes it. */
   suggestion?: string | undefined;
   /** What --yes takes it for: then the report names it. */
   reason?: string;
+  /** Offered on the terminal, where a person confirms it with Enter. --yes never takes it. */
+  likely?: string | undefined;
 }
 
 export interface Choice {
@@ -57,7 +61,7 @@ export class Interview {
       else if (reason !== undefined) this.settled.push({ name, value: suggestion, reason });
       return suggestion ?? null;
     }
-    const suggestion = this.again.get(question.name) ?? question.suggestion;
+    const suggestion = this.again.get(question.name) ?? question.suggestion ?? question.likely;
     for (let asked = { ...question, suggestion }; ; ) {
       const text = await this.ask(asked);
       const answer = text === '' ? suggestion : text;

@@ -1,12 +1,11 @@
-import { countValues, nameOf, ROWS_LOOKED_AT, tableSql } from '../../../erp/catalogue.js';
+import { nameOf, ROWS_LOOKED_AT, tableSql } from '../../../erp/catalogue.js';
 import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
-import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
+import { rawSql, type Sql, sql } from '../../../erp/sql.js';
 import { timeFormOfColumn, timeFormOfValue } from '../../../erp/time/time-form.js';
 import { parseWrittenTime } from '../../../erp/time/wall-time.js';
+import type { TableTriple } from './choose-tables.js';
 import { candidates, type GivenColumns } from './find-columns.js';
-import type { TableTriple } from './find-tables.js';
 import { InitError } from './interview.js';
-import { saysCurrency } from './words.js';
 
 /**
  * How a column is compared with a date: as a `time` (written, or counted since 1970), or as a number such as 20260103.
@@ -71,35 +70,6 @@ export async function withDates(
         );
     }
     return { ...given, 'order.created': unused ?? '' };
-  });
-}
-
-const currencyCodes = new Set(Intl.supportedValuesOf('currency'));
-/** Whether the settings take it for a currency. */
-export const isCurrency = (text: string | null | undefined): boolean => currencyCodes.has(text ?? '');
-
-/** The columns, with the one whose values are codes of currencies, where none of the orders is called so. */
-export async function withCurrency(
-  database: ErpDatabase,
-  { orders }: TableTriple,
-  given: GivenColumns,
-): Promise<GivenColumns> {
-  const texts = orders.columns.filter(({ kind }) => kind === 'text');
-  if (given['order.currency'] !== undefined || orders.columns.some(({ name }) => saysCurrency(name))) return given;
-  if (texts.length === 0) return given;
-  return database.snapshot(async (snapshot) => {
-    const from = rawSql(tableSql(snapshot.dialect, orders));
-    const code = (name: string) => sql`NULLIF(CAST(${rawSql(snapshot.dialect.quoteIdentifier(name))} AS CHAR(10)), '')`;
-    const list = (write: (name: string, at: number) => Sql) => joinSql(texts.map(({ name }, at) => write(name, at)));
-    const some = sql`SELECT ${list((name, at) => sql`${code(name)} AS ${rawSql(`c${at}`)}`)} FROM ${from} LIMIT ${rowsLookedAt}`;
-    const ends = list((_, at) => rawSql(`MIN(c${at}) AS a${at}, MAX(c${at}) AS b${at}`));
-    const { rows } = await snapshot.query(sql`SELECT ${ends} FROM (${some}) s`, 'look for codes of currencies');
-    for (const [at, { name }] of texts.entries()) {
-      if (!isCurrency(rows[0]?.[`a${at}`]) || !isCurrency(rows[0]?.[`b${at}`])) continue;
-      const values = await countValues(snapshot, from, code(name));
-      if (values.every(({ value }) => value === null || isCurrency(value))) return { ...given, 'order.currency': name };
-    }
-    return given;
   });
 }
 

@@ -1,94 +1,73 @@
 import type { CatalogueColumn, CatalogueTable } from '../../../erp/catalogue.js';
 import type { ErpDialect } from '../../../erp/erp-database.js';
-import { candidates, type GivenColumns } from './find-columns.js';
-import type { TableTriple } from './find-tables.js';
+import { columnsFor, isNumber } from './find-columns.js';
 import { type ColumnRole, fold } from './words.js';
 
 /** Whether whole numbers are an amount in the unit of the currency (19) or in its hundredths (1999). */
 export type MoneyUnit = 'major' | 'minor';
 
-/** One way to take the money of a line, and the total of an order to prove it with. */
-export interface MoneyChoice {
+/** One way to take the money of a line. */
+export interface MoneyWay {
+  /** Column of the lines that holds the price or the amount. */
+  column: string;
+  role: 'line.price' | 'line.amount';
   /** SQL over the lines as `l`; null: worked out from the amount. */
   price: string | null;
   amount: string | null;
-  /** Column of the orders. */
-  total: string | null;
+  /** SQL for what a line comes to. */
+  sum: string;
   /** For people. */
   words: string;
-  /** The column of the discount that is taken off, and how it is read. */
-  discount?: { column: string; unit: 'percent' | 'fraction' };
+  /** How the discount beside the price is read, where there is one. */
+  discount?: DiscountUnit;
 }
 
 /** What the discount of a line is: 7 for 7 %, 0.07 for 7 %, or nothing that is taken off. */
 export const discountUnits = ['percent', 'fraction', 'none'] as const;
 export type DiscountUnit = (typeof discountUnits)[number];
 
-const PER_ROLE = 3;
-
-/** What a schema offers for the money, the plainest first. The data has to tell which one is right. */
-export function moneyChoices(
-  { orders, lines }: TableTriple,
-  given: GivenColumns,
+/** The ways to take the money of a line from one of its columns: as it is, and less a discount. */
+export function moneyWays(
   dialect: ErpDialect,
+  { qty, money, discount }: { qty: CatalogueColumn; money: CatalogueColumn; discount: CatalogueColumn | null },
   unit: MoneyUnit,
-): MoneyChoice[] {
-  const of = (table: CatalogueTable, role: ColumnRole) => candidates(table, role, given).slice(0, PER_ROLE);
-  const [qty] = of(lines, 'line.qty');
-  if (qty === undefined) return [];
-  const others = (columns: CatalogueColumn[]) => columns.filter(({ name }) => name !== qty.name);
-  const prices = given['line.amount'] ? [] : others(of(lines, 'line.price'));
-  const isPrice = ({ name }: CatalogueColumn) => prices.some((price) => price.name === name);
-  const isDiscount = ({ name }: CatalogueColumn) => discounts.some((discount) => discount.name === name);
-  const discounts = others(of(lines, 'line.discount')).slice(0, 1);
-  const amounts = given['line.price'] ? [] : others(candidates(lines, 'line.amount', given));
-  const exact = (column: CatalogueColumn) => moneySql(dialect, 'l', column, unit);
-  const ways: Omit<MoneyChoice, 'total'>[] = [
-    ...prices
-      .filter((price) => !isDiscount(price))
-      .map((price) => ({ price: exact(price), amount: null, words: `${price.name} is the price for one` })),
-    ...amounts
-      .filter((amount) => !isPrice(amount) && !isDiscount(amount))
-      .slice(0, PER_ROLE)
-      .map((amount) => ({ price: null, amount: exact(amount), words: `${amount.name} is the amount of the line` })),
-    ...prices.flatMap((price) =>
-      discounts.flatMap((discount) =>
-        (['percent', 'fraction'] as const).map((discountUnit) => ({
-          price: null,
-          amount: `ROUND(${exactSql(dialect, 'l', qty)} * ${exact(price)} * (1 - ${exactSql(dialect, 'l', discount)}${discountUnit === 'percent' ? ' / 100.0' : ''}), 2)`,
-          words: `${price.name} is the price for one, less ${discount.name} as a ${discountUnit === 'percent' ? 'percentage' : 'fraction'}`,
-          discount: { column: discount.name, unit: discountUnit },
-        })),
-      ),
-    ),
-  ];
-  const totals = [...of(orders, 'order.total').map(({ name }) => name)];
-  return ways.flatMap((way) => (totals.length === 0 ? [null] : totals).map((total) => ({ ...way, total })));
+): MoneyWay[] {
+  const exact = moneySql(dialect, 'l', money, unit);
+  const pieces = exactSql(dialect, 'l', qty);
+  const { name: column } = money;
+  const price: Omit<MoneyWay, 'discount'> = {
+    ...{ column, role: 'line.price', price: exact, amount: null, sum: `${pieces} * ${exact}` },
+    words: `${column} is the price for one`,
+  };
+  const amount: MoneyWay = {
+    ...{ column, role: 'line.amount', price: null, amount: exact, sum: exact },
+    words: `${column} is the amount of the line`,
+  };
+  if (discount === null) return [price, amount];
+  const share = `COALESCE(${exactSql(dialect, 'l', discount)}, 0)`;
+  const less = (unit: 'percent' | 'fraction'): MoneyWay => {
+    const net = `ROUND(${pieces} * ${exact} * (1 - ${share}${unit === 'percent' ? ' / 100.0' : ''}), 2)`;
+    return {
+      ...{ column, role: 'line.price', price: null, amount: net, sum: net, discount: unit },
+      words: `${column} is the price for one, less ${discount.name} as a ${unit === 'percent' ? 'percentage' : 'fraction'}`,
+    };
+  };
+  return [{ ...price, discount: 'none' }, less('percent'), less('fraction'), amount];
 }
 
-/** The ways that are left where a person says what the discount is. Pure. */
-export function withDiscount(ways: readonly MoneyChoice[], unit: DiscountUnit): MoneyChoice[] {
-  return ways.filter(({ price, discount }) =>
-    unit === 'none' ? discount === undefined : discount ? discount.unit === unit : price === null,
-  );
+/** Columns that may hold money: those that are called so, then other numbers that are no keys. */
+export function moneyColumns(table: CatalogueTable, roles: readonly ColumnRole[], skipped: readonly string[]) {
+  const named = [...new Set(roles.flatMap((role) => columnsFor(table, role)))];
+  const isKey = ({ name }: CatalogueColumn) =>
+    table.primaryKey.includes(name) || table.foreignKeys.some(({ columns }) => columns.includes(name));
+  const others = table.columns.filter((column) => isNumber(column) && !isKey(column) && !named.includes(column));
+  const left = ({ name }: CatalogueColumn) => !skipped.includes(name);
+  return { named: named.filter(left), others: others.filter(left) };
 }
 
-/** Columns of whole numbers that may be money, and whose name does not say in what. */
-export function unclearUnits({ orders, lines }: TableTriple, given: GivenColumns): string[] {
-  const columns = [
-    ...candidates(lines, 'line.price', given),
-    ...candidates(lines, 'line.amount', given),
-    ...candidates(orders, 'order.total', given).slice(0, PER_ROLE),
-  ];
-  const [qty] = candidates(lines, 'line.qty', given);
-  return [
-    ...new Set(
-      columns
-        .filter((column) => isWhole(column) && column.name !== qty?.name && !saysCents(column))
-        .map(({ name }) => name),
-    ),
-  ];
-}
+/** Columns of whole numbers that hold money, and whose name does not say in what. */
+export const unclearUnits = (columns: readonly CatalogueColumn[]): string[] =>
+  columns.filter((column) => isWhole(column) && !saysCents(column)).map(({ name }) => name);
 
 const isWhole = ({ isInteger, type }: CatalogueColumn) => isInteger || /^(decimal|numeric)\(\d+, *0\)/i.test(type);
 const saysCents = ({ name }: CatalogueColumn) => /(?<!per)(cents?|minor|pence)$/.test(fold(name));

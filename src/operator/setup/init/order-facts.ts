@@ -2,6 +2,7 @@ import { countValues, ROWS_LOOKED_AT, type ValueCount } from '../../../erp/catal
 import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
 import { fromQuery } from '../../../erp/query-source.js';
 import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
+import { currencyIn } from './currency-sources.js';
 import type { Draft } from './draft.js';
 import { type DateForm, dateFormOf } from './look-at-values.js';
 
@@ -14,10 +15,6 @@ export interface OrderFacts {
   /** Empty where the start is no date, or one that is counted since 1970. */
   years: ValueCount[];
   start: DateForm;
-  /** Of the draft's marks: those with more than one value. */
-  marks: { column: string; values: ValueCount[] }[];
-  /** Of the columns that no query reads: those with two or three values. */
-  aside: { column: string; values: ValueCount[] }[];
   /** Whether the status, the company and the start are numbers. */
   isNumber: { status: boolean; company: boolean; start: boolean };
   /** Lines without a SKU: those with an amount, and those without. */
@@ -39,16 +36,8 @@ export async function orderFacts(database: ErpDatabase, { orders, lines }: Draft
     const years = await count(orders.startColumn, (value) => sql`SUBSTR(CAST(${value} AS CHAR(10)), 1, 4)`);
     const isNumber = (column: string | undefined) => kindOf(column) === 'number';
     const currencies = await count(orders.currency);
-    const hasCodes = currencies.some(({ value }) => isCurrencyCode(value));
-    const marks: OrderFacts['marks'] = [];
-    // A column of currencies without a code of ISO 4217 is one of numbers or names: a person has to say which ones.
-    for (const column of [...(orders.marks ?? []), ...(orders.currency && !hasCodes ? [orders.currency] : [])]) {
-      const values = await countValues(snapshot, from, name(column), { limit: 5 });
-      if (values.length > 1) marks.push({ column, values });
-    }
+    const hasCodes = currencies.some(({ value }) => currencyIn(value) !== null);
     return {
-      marks,
-      aside: await fewValued(snapshot, orders.aside),
       statuses: await count(orders.status),
       currencies: hasCodes ? currencies : [],
       companies: await count(orders.company),
@@ -64,27 +53,9 @@ export async function orderFacts(database: ErpDatabase, { orders, lines }: Draft
   });
 }
 
-async function fewValued(snapshot: ErpSnapshot, aside: Draft['orders']['aside']): Promise<OrderFacts['aside']> {
-  const found: OrderFacts['aside'] = [];
-  if (aside === undefined) return found;
-  const from = rawSql(aside.table);
-  for (const column of aside.columns) {
-    const name = rawSql(snapshot.dialect.quoteIdentifier(column));
-    // Of a column with many values, the database reads few rows here.
-    const { rows } = await snapshot.query(sql`SELECT DISTINCT ${name} AS v FROM ${from} LIMIT 4`, 'look for marks');
-    if (rows.length === 2 || rows.length === 3) found.push({ column, values: await countValues(snapshot, from, name) });
-  }
-  return found;
-}
-
-/** `open: 7, NULL: 2` */
-export const countsInWords = (values: readonly ValueCount[]) =>
-  values.map(({ value, count }) => `${value ?? 'NULL'}: ${count}`).join(', ');
-
-/** Whether a text has the form of a code of ISO 4217. */
-export const isCurrencyCode = (text: string | null): boolean => /^[A-Z]{3}$/.test(text ?? '');
-
 async function countLinesWithoutSku(snapshot: ErpSnapshot, lines: Draft['lines']) {
+  // While no money is chosen, nothing says which lines have a price.
+  if (lines.fields.price === undefined && lines.amount === undefined) return { priced: 0, texts: 0 };
   const column = (name: unknown) => rawSql(`q.${snapshot.dialect.quoteIdentifier(String(name))}`);
   const money = [lines.amount, lines.fields.price].filter((one) => one !== undefined);
   const isNothing = joinSql(

@@ -2,16 +2,15 @@ import type { ValueCount } from '../../../erp/catalogue.js';
 import type { ErpDialect } from '../../../erp/erp-database.js';
 import { parseWrittenTime } from '../../../erp/time/wall-time.js';
 import { allConditions, closedOff, isOneOf } from './compose-settings.js';
-import type { Answers, Draft } from './draft.js';
-import { type Choice, InitError, type Interview, type Question } from './interview.js';
-import { isCurrency } from './look-at-values.js';
-import { countsInWords, isCurrencyCode, type OrderFacts } from './order-facts.js';
+import { currencyIn } from './currency-sources.js';
+import type { Answers, Draft, Pending } from './draft.js';
+import { choicesOf } from './few-values.js';
+import { type Choice, InitError, type Interview } from './interview.js';
+import type { OrderFacts } from './order-facts.js';
+import { valuesIn } from './which-rows.js';
 
 /** As many values are counted: where there are more, the list is not whole. */
 const MOST_VALUES = 30;
-
-const choicesOf = (counts: readonly ValueCount[]): Choice[] =>
-  counts.map(({ value, count }) => ({ value: value ?? 'NULL', note: inOrders(count) }));
 
 /** Drafts and cancelled orders among them: which ones are sent is another question. */
 const choicesInAnyState = (counts: readonly ValueCount[]): Choice[] =>
@@ -34,7 +33,8 @@ export async function settleAnswers(
       : interview.settle('time-zone', draft.timeZone, `${draft.title} keeps times in it`, isTimeZone);
   const company = await companyCondition(interview, draft, facts, dialect);
   const currency = await currencyOf(interview, draft.orders, facts);
-  const pending = await pendingCondition(interview, draft, facts, dialect);
+  const { asked } = draft.orders;
+  const pending = asked === undefined ? await pendingCondition(interview, draft, facts, dialect) : asked.pending;
   const startFrom = await startOf(interview, draft, facts);
   const textLines = await textLinesOf(interview, facts);
   const installation = await interview.answer(
@@ -48,7 +48,11 @@ export async function settleAnswers(
   if (startFrom === null || installation === null) return null;
   const column = draft.orders.currency;
   const isKnown = column !== undefined && facts.currencies.length > 0;
-  const isIn = isKnown ? isOneOf(dialect, column, [currency], false) : null;
+  // As the ERP writes it: `eur` as well.
+  const spelled = facts.currencies.flatMap(({ value }) =>
+    value !== null && currencyIn(value) === currency ? value : [],
+  );
+  const isIn = isKnown ? isOneOf(dialect, column, spelled.length > 0 ? spelled : [currency], false) : null;
   const { condition, isWritten } = pending;
   const chosen = [company, isIn].filter((one) => one !== null);
   const mayBeSent = condition === 'all' ? null : isWritten && chosen.length > 0 ? closedOff(condition) : condition;
@@ -96,31 +100,38 @@ async function startOf(interview: Interview, { orders }: Draft, facts: OrderFact
   return answer !== null && isDate(answer) && facts.start === 'compact' ? answer.replaceAll('-', '') : answer;
 }
 
-/** One currency that all orders have is no guess; of several, or where no column is called so, a person chooses. */
+/** The only currency of a known ERP's orders is no guess; of several, and of an unknown schema, a person chooses. */
 async function currencyOf(
   interview: Interview,
-  { currencyByValues: column }: Draft['orders'],
+  { asked, currencyColumn }: Draft['orders'],
   { currencies }: OrderFacts,
 ): Promise<string | null> {
-  const codes = currencies.filter(({ value }) => isCurrencyCode(value));
+  const codes = new Map<string, number>();
+  for (const { value, count } of currencies) {
+    const code = currencyIn(value);
+    if (code !== null) codes.set(code, (codes.get(code) ?? 0) + count);
+  }
   const [only, ...others] = codes;
-  const isThere = (text: string) => codes.length === 0 || codes.some(({ value }) => value === text);
   const problem = (text: string) => {
-    if (!isCurrency(text)) return 'write the three letters of ISO 4217, such as EUR';
-    if (isThere(text) || currencies.length >= MOST_VALUES) return null;
-    return `no order has it; there are ${codes.map(({ value }) => value).join(', ')}`;
+    if (currencyIn(text) !== text) return 'write the three letters of ISO 4217, such as EUR';
+    if (codes.size === 0 || codes.has(text) || currencies.length >= MOST_VALUES) return null;
+    return `no order has it; there are ${[...codes.keys()].join(', ')}`;
   };
-  const isOne = others.length === 0 && codes.length === currencies.length && column === undefined;
-  if (only?.value && isOne)
-    return interview.settle('currency', only.value, `the only one, in ${inOrders(only.count)}`, problem);
+  if (asked === undefined && only && others.length === 0 && currencies.every(({ value }) => currencyIn(value) !== null))
+    return interview.settle('currency', only[0], `the only one, in ${inOrders(only[1])}`, problem);
   const which = 'The orders of which currency are sent?';
-  const text =
-    column !== undefined
-      ? `What ${column} holds looks like currencies. ${which}`
-      : codes.length > 0
-        ? which
-        : 'In which currency are the amounts, such as EUR?';
-  return interview.answer({ name: 'currency', text, choices: choicesInAnyState(currencies) }, problem);
+  const instead =
+    asked && codes.size > 0
+      ? ` They are told by ${currencyColumn}; if it holds none: --column order.currency=NAME, or none.`
+      : '';
+  return interview.answer(
+    {
+      name: 'currency',
+      text: codes.size > 0 ? `${which}${instead}` : 'In which currency are the amounts, such as EUR?',
+      choices: choicesInAnyState(currencies),
+    },
+    problem,
+  );
 }
 
 async function companyCondition(
@@ -133,7 +144,7 @@ async function companyCondition(
   const given = interview.isGiven('company');
   if (company === undefined && given !== undefined)
     throw new InitError(
-      `--company ${given}: the orders of ${title} say no company. Leave it out, or ${orders.confirmed ? 'name the tables of the company: --table-prefix' : 'name the column: --column order.company=NAME'}`,
+      `--company ${given}: the orders of ${title} say no company. Leave it out, or ${orders.asked ? 'name its column: --orders-with COLUMN=VALUE' : 'name the tables of the company: --table-prefix'}`,
     );
   if (company === undefined || (facts.companies.length < 2 && given === undefined)) return null;
   const isWhole = facts.companies.length < MOST_VALUES;
@@ -141,50 +152,25 @@ async function companyCondition(
   const answer = await interview.answer(
     { name: 'company', text: `The orders of which ${company} are sent?`, choices: choicesInAnyState(facts.companies) },
     (text) =>
-      !isWhole || facts.companies.some(({ value }) => value === text) ? null : `no order has it; there are ${there}`,
+      text === 'all' || !isWhole || facts.companies.some(({ value }) => value === text)
+        ? null
+        : `no order has it; there are ${there}`,
   );
-  return answer === null ? null : isOneOf(dialect, company, [answer], facts.isNumber.company);
+  return answer === null || answer === 'all' ? null : isOneOf(dialect, company, [answer], facts.isNumber.company);
 }
 
-/** Which orders may be sent: a condition or `all`, and whether a person wrote it. */
-interface Pending {
-  condition: string;
-  isWritten: boolean;
-}
-
-const own = (condition: string): Pending => ({ condition, isWritten: false });
-
-/** What the codes of a known ERP mean is no guess; those of another one only a person knows. */
+/** Takes what the codes of a known ERP mean, unless a flag says which orders may be sent. */
 async function pendingCondition(
   interview: Interview,
-  { title, orders }: Draft,
-  { statuses, marks, isNumber }: OrderFacts,
+  { title, orders: { confirmed, status } }: Draft,
+  { statuses, isNumber }: OrderFacts,
   dialect: ErpDialect,
 ): Promise<Pending | null> {
-  const { confirmed, status } = orders;
-  const written = async (question: Omit<Question, 'name'>) => {
-    const condition = await interview.answer({ name: 'pending', ...question });
-    return condition === null ? null : { condition, isWritten: true };
-  };
-  const given = interview.isGiven('pending');
-  if (given !== undefined) return { condition: given, isWritten: true };
-  if (interview.isGiven('status') === undefined && confirmed !== undefined)
+  const written = interview.isGiven('pending');
+  if (written !== undefined) return { condition: written, isWritten: true };
+  const own = (condition: string): Pending => ({ condition, isWritten: false });
+  if (confirmed !== undefined && (status === undefined || interview.isGiven('status') === undefined))
     return own(interview.settle('pending', confirmed.condition, `${confirmed.meaning} in ${title}`));
-  const told = marks.map(({ column, values }) => `${column} (${countsInWords(values)})`);
-  if (marks.length > 0)
-    return written({
-      text: `Which orders may be sent? An SQL condition or all, because not only ${status ?? 'one column'} tells them apart: ${told.join('; ')}`,
-      ...(status !== undefined && {
-        choices: choicesOf(statuses).map((choice) => ({
-          ...choice,
-          value: isOneOf(dialect, status, [choice.value], isNumber.status),
-        })),
-      }),
-    });
-  if (status === undefined)
-    return written({
-      text: 'Which orders may be sent? An SQL condition on the columns of the query, or all.',
-    });
   const known = new Set(statuses.map(({ value }) => value ?? 'NULL'));
   const answer = await interview.answer(
     {
@@ -198,11 +184,9 @@ async function pendingCondition(
       return unknown.length === 0 ? null : `no order has ${unknown.join(', ')}; there are ${[...known].join(', ')}`;
     },
   );
-  if (answer === null) return null;
+  if (answer === null || status === undefined) return null;
   return own(answer === 'all' ? answer : isOneOf(dialect, status, valuesIn(answer), isNumber.status));
 }
-
-const valuesIn = (text: string) => text.split(',').map((one) => one.trim());
 
 /** Without an answer, an order with a priced line that has no SKU is parked: it is shown to a person. */
 async function textLinesOf(interview: Interview, { linesWithoutSku }: OrderFacts): Promise<Answers['textLines']> {

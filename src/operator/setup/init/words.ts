@@ -15,41 +15,32 @@ export function fold(name: string): string {
 
 export type TableRole = 'orders' | 'lines' | 'customers';
 
-/** Words that speak for a role, and words that speak against it. */
-export const tableWords: Record<TableRole, { yes: RegExp; no: RegExp }> = {
-  orders: {
-    yes: /order|auftr|auftrag|bestellung|commande|pedido|ordine|verkauf|vbak|^auf/,
-    no: /purch|einkauf|suppl|liefer|vendor|fourn|invoice|rechn|fact|quot|angebot|offer|hist|log|arch|backup|bak$|tmp|temp|return|retour|cart|paym|zahl|status|type|work|prod|pick|lines?$|items?$|details?$|pos(ition)?(en|s)?$|zeilen?$|attribute|address|note/,
-  },
-  lines: {
-    yes: /line|item|detail|det$|pos(ition)?(en|s)?$|row|ligne|zeile|linea|riga|aufp|vbap/,
-    no: /purch|einkauf|suppl|vendor|fourn|invoice|rechn|fact|quot|angebot|offer|hist|log|arch|backup|bak$|tmp|temp|return|retour|cart|tax|steuer|stock|lager/,
-  },
-  customers: {
-    yes: /custom|client|kund|debit|debtor|klient|kdst|^kd|partner|account|societe|party|adress|buyer/,
-    no: /suppl|liefer|vendor|fourn|group|grupp|type|typ$|hist|log|arch|backup|bak$|tmp|temp|price|preis|note|order|auftr|branch|user|paym/,
-  },
+/** Words that tables of a role are called by: those are offered first. */
+export const tableWords: Record<TableRole, RegExp> = {
+  orders: /order|auftr|auftrag|bestellung|commande|pedido|ordine|verkauf|vbak|^auf/,
+  lines: /line|item|detail|det$|pos(ition)?(en|s)?$|row|ligne|zeile|linea|riga|aufp|vbap/,
+  customers: /custom|client|kund|debit|debtor|klient|kdst|^kd|partner|account|societe|party|adress|buyer|user|entity/,
 };
 
 export type ColumnRole = keyof typeof columnWords;
 
 /** From the plainest name to the vaguest. */
 export const columnWords = {
+  /** The key that the orders hold. Only a person, or a declared key, says it. */
+  'customer.key': [],
   'customer.code': [
     /^(customer|cust|kunden?|client|kd|deb(itor|tor)?|account)(no|nr|num|number|nummer|code|ref)$/,
     /^(code|nummer|number|no|nr|ref)$/,
-    /(kundennr|customerno|code|matchcode)/,
   ],
   'customer.name': [
     /^(name|name1|firma|company|companyname|customername|kundenname|nom|firmenname|nombre|ragionesociale)$/,
     /^(kd|kunden|cust|customer|client)(name|bez)1?$/,
-    /(bezeichnung|firma|name)/,
   ],
-  'customer.email': [/^(e?mail|emailaddress|mailadresse)$/, /e?mail/],
-  'customer.phone': [/^(phone|tel|telefon|telephone|phoneno)$/, /(phone|telef)/],
-  'customer.street': [/^(street|strasse|str|address|address1|adresse|rue|calle)$/, /(street|strasse|address)/],
-  'customer.postcode': [/^(postcode|plz|zip|zipcode|postalcode|codepostal|cp)$/, /(postcode|plz|zip|postal)/],
-  'customer.city': [/^(city|ort|town|stadt|ville|ciudad|wohnort)$/, /(city|town|ort$)/],
+  'customer.email': [/^(user|customer|contact)?(e?mail|emailaddress|mailadresse)$/],
+  'customer.phone': [/^(phone|tel|telefon|telephone|phoneno|phonenumber)$/],
+  'customer.street': [/^(street|strasse|str|address|address1|addressline1|street1|adresse|rue|calle)$/],
+  'customer.postcode': [/^(postcode|plz|zip|zipcode|postalcode|codepostal|cp)$/],
+  'customer.city': [/^(city|ort|town|stadt|ville|ciudad|wohnort)$/],
   'customer.country': [/^(country|countrycode|land|lkz|landkz|pays|pais|countryiso)$/],
   'customer.changedAt': [
     /(updated|modified|changed|geaendert|geandert|aenderung|lastupd|lastmod|writedate|^tms$|stamp)/,
@@ -75,16 +66,9 @@ export const columnWords = {
     /(status|statut|state|^stat|zustand|estado)/,
   ],
   'order.currency': [/(curr|^ccy|ccy$|waehr|wahr|devise|moneda|valuta|^wkz$|^whg$)/],
-  'order.company': [/^(company|mandant|entity|tenant|organi[sz]ation|org|business)(id|no|nr|code)?$/],
   'order.total': [
     /(nettotal|totalnet|netto|totalht|untaxed|netamount|nettobetrag)/,
     /(total|sum|betrag|amount|montant|brutto|gesamt|wert|importe)/,
-  ],
-  /** What tells orders apart beside their status: removed ones, and other documents in the same table. */
-  'order.mark': [
-    /(deleted|deletion|loe?sch|^loekz|storn|cancell?ed|voided|archived|removed|trash|annul|inaktiv|inactive|isactive|^aktiv$|^active$)/,
-    /^(is)?(del|delete|hidden|valid|void)(flag|kz|mark|ind)?$|^(in|is|not)valid$|^(un)?gue?ltig(kz)?$/,
-    /^(doc|document|bel|beleg|order|trans|transaction|auftrags?|sales?)?(type|art|typ|kind)(id|code|nr)?$/,
   ],
   'line.order': [
     /^(fk)?(sales?|customer|kunden?)?(order|auftrags?|bestell(ung)?|beleg|commande|pedido|ordine|doc(ument)?)(header|head|kopf)?(id|no|nr|num|number|nummer|code|key|ref|uuid)?$/,
@@ -120,5 +104,11 @@ export function numberingPart(key: readonly string[]): string | undefined {
 }
 
 export const columnRoles = Object.keys(columnWords) as ColumnRole[];
+
+/** Columns that say which company of several an order belongs to. */
+export const saysCompany = (name: string) =>
+  /^(ad)?(company|mandant|mandt|client|tenant|organi[sz]ation|org|business|shop|store)(id|no|nr|code)?$/.test(
+    fold(name),
+  );
 
 export const saysCurrency = (name: string) => columnWords['order.currency'].some((word) => word.test(fold(name)));

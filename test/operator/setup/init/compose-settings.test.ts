@@ -121,6 +121,17 @@ describe('a condition of waybill init', () => {
     expect(isOneOf(mysqlDialect, 'status', ['1', '-2'], true)).to.equal('status IN (1, -2)');
   });
 
+  it('takes nothing that is no number for one, and quotes names that a statement reads otherwise', () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        expect(isOneOf(mysqlDialect, 'v', [text], true)).to.equal(isOneOf(mysqlDialect, 'v', [text], false));
+      }),
+    );
+    expect(isOneOf(sqliteDialect, 'company', ['1 OR 1 = 1'], true)).to.equal("company = '1 OR 1 = 1'");
+    expect(isOneOf(sqliteDialect, 'group', ['a'], false, 'l.')).to.equal('l."group" = \'a\'');
+    expect(isOneOf(sqliteDialect, 'removed', ['NOT NULL'], false)).to.equal('removed IS NOT NULL');
+  });
+
   it('holds together with others', () => {
     expect(allConditions(['a = 1 OR b = 2', 'c = 3', null])).to.equal('(a = 1 OR b = 2) AND c = 3');
     expect(allConditions(['(a = 1 OR a IS NULL)', 'c = 3'])).to.equal('(a = 1 OR a IS NULL) AND c = 3');
