@@ -7,9 +7,11 @@ import {
   type ClosedBindingRow,
   closedBindingsAfter,
 } from '../outbound/outbox/exported-bindings.js';
-import type { ExportedRow } from '../outbound/recovery/take-over-bindings.js';
+import { readLineage } from '../outbound/recovery/store-witness.js';
+import type { ExportedBindings, ExportedRow } from '../outbound/recovery/take-over-bindings.js';
 import { readSealedLines, writeSealedLines } from '../store/sealed-lines.js';
 import type { Store, Tx } from '../store/store.js';
+import { readStoreInfo } from '../store/store-info.js';
 import { UsageError } from './command.js';
 
 /**
@@ -22,6 +24,10 @@ interface Header {
   installation: string;
   environment: string;
   exportedAt: string;
+  /** The name of the store, and those of the stores that it has replaced; absent in files of earlier versions, as the next one. */
+  lineage?: string[];
+  /** When records got other keys, in milliseconds since 1970; null: they never did. */
+  rekeyedAt?: number | null;
 }
 
 const pageSize = 1_000;
@@ -37,6 +43,10 @@ export async function exportBindings(store: Store, settings: Settings, file: str
     installation: settings.installation,
     environment: settings.service.environment,
     exportedAt: new Date().toISOString(),
+    ...(await store.read('read the lineage', async (tx) => {
+      const rekeyedAt = await readStoreInfo(tx, 'rekeyed_at');
+      return { lineage: await readLineage(tx), rekeyedAt: rekeyedAt === null ? null : Number(rekeyedAt) };
+    })),
   };
   return writeSealedLines(file, async (write) => {
     await write([header]);
@@ -56,19 +66,38 @@ export async function exportBindings(store: Store, settings: Settings, file: str
   });
 }
 
-/** Reads bindings back. @throws UsageError for a file of another installation; FileError for one that is not whole */
-export async function* readBindings(file: string, settings: Settings): AsyncGenerator<ExportedRow> {
+/**
+ * Reads an export: where it comes from, and its rows, which are read from the file as they are taken.
+ * @throws UsageError for a file of another installation; FileError for one that is not whole
+ */
+export async function openBindings(
+  file: string,
+  settings: Settings,
+): Promise<ExportedBindings & { exportedAt: string; rekeyedAt: number | null }> {
+  for await (const value of readSealedLines(file)) {
+    const { lineage = null, exportedAt, rekeyedAt = null } = checkHeader(file, value as Partial<Header>, settings);
+    return { lineage, exportedAt, rekeyedAt, rows: readRows(file, settings) };
+  }
+  throw new UsageError(`${file} was not written by this version's \`waybill bindings export\`.`);
+}
+
+function checkHeader(file: string, header: Partial<Header>, settings: Settings): Header {
+  const { waybill, version, installation, environment } = header;
+  if (waybill !== 'bindings' || version !== 4)
+    throw new UsageError(`${file} was not written by this version's \`waybill bindings export\`.`);
+  if (installation !== settings.installation || environment !== settings.service.environment)
+    throw new UsageError(
+      `${file} belongs to ${installation} (${environment}), not to ${settings.installation} (${settings.service.environment}).`,
+    );
+  return header as Header;
+}
+
+async function* readRows(file: string, settings: Settings): AsyncGenerator<ExportedRow> {
   let number = 0;
   for await (const value of readSealedLines(file)) {
     number++;
     if (number === 1) {
-      const { waybill, version, installation, environment } = value as Partial<Header>;
-      if (waybill !== 'bindings' || version !== 4)
-        throw new UsageError(`${file} was not written by this version's \`waybill bindings export\`.`);
-      if (installation !== settings.installation || environment !== settings.service.environment)
-        throw new UsageError(
-          `${file} belongs to ${installation} (${environment}), not to ${settings.installation} (${settings.service.environment}).`,
-        );
+      checkHeader(file, value as Partial<Header>, settings);
       continue;
     }
     const row = value as Partial<AdoptionRow & BindingRow & ClosedBindingRow>;
@@ -79,11 +108,4 @@ export async function* readBindings(file: string, settings: Settings): AsyncGene
       throw new UsageError(`${file}, line ${number}: not a binding.`);
     yield row as ExportedRow;
   }
-}
-
-/** How many bindings a file holds, those of removed records included. @throws as `readBindings` */
-export async function countBindings(file: string, settings: Settings): Promise<number> {
-  let count = 0;
-  for await (const row of readBindings(file, settings)) if (!('adopted_from' in row)) count++;
-  return count;
 }

@@ -14,6 +14,7 @@ import { type CommandApp, confirm, exitCode, inApp, jsonCommand, UsageError } fr
 interface GoLiveOptions {
   dryRun?: boolean;
   standby?: boolean;
+  firstInstallation?: boolean;
   yes?: boolean;
   reason: string;
 }
@@ -26,6 +27,10 @@ export function goLiveCommand(): Command {
   )
     .option('--dry-run', 'show it, allow nothing')
     .option('--standby', 'allow this machine to take over from the one that is live, on the same store')
+    .option(
+      '--first-installation',
+      'no Waybill has sent records of this installation to this service before; asked for once, of a new store',
+    )
     .option('--yes', 'do not ask')
     .option('--reason <text>', 'why, for the audit', 'no reason given')
     .action(
@@ -33,20 +38,29 @@ export function goLiveCommand(): Command {
     );
 }
 
-async function allow(app: CommandApp, { dryRun, yes, reason }: GoLiveOptions): Promise<number> {
+async function allow(app: CommandApp, options: GoLiveOptions): Promise<number> {
+  const { dryRun, yes, reason } = options;
   const { context, output, settings } = app;
   const reader = await app.reader();
   await reader.check();
   const shown = await foreseeDelivery(context, reader);
   const live = await readLiveState(context, reader.identity());
   const { identity, problem, before } = live;
-  output.json({ ...identity, live: problem === null, problem, before, ...shown });
+  const asksForFirst = settings.service.environment === 'production' && live.isNew && !live.needsRecovery;
+  if (options.firstInstallation && problem !== null && !live.isNew)
+    throw new UsageError(
+      'This store was live or recovered before, so this is no first installation. Leave out --first-installation.',
+    );
+  output.json({ ...identity, live: problem === null, problem, before, asksForFirst, ...shown });
   show(app, shown, live);
   if (settings.service.environment === 'sandbox') {
     output.line('This is a sandbox: it needs no go-live.');
     return exitCode.done;
   }
-  if (dryRun) return exitCode.done;
+  if (dryRun) {
+    output.lines(asksForFirst && !options.firstInstallation && `To be said    ${firstQuestion} ${ifNot}`);
+    return exitCode.done;
+  }
   if (live.needsRecovery) {
     output.line('First: waybill recover');
     return exitCode.waitsForPerson;
@@ -55,10 +69,26 @@ async function allow(app: CommandApp, { dryRun, yes, reason }: GoLiveOptions): P
     output.line('This store is live already.');
     return exitCode.done;
   }
+  if (asksForFirst && !options.firstInstallation && !(await isFirstInstallation(yes))) {
+    output.line(`Not live. ${ifNot}`);
+    return exitCode.waitsForPerson;
+  }
   if (!(await confirm('Send this, and from now on everything new?', yes))) return exitCode.failed;
   await goLive(context, identity, reason);
   output.line('Live. A running daemon starts to deliver at once. Without one: waybill sync, or npm start.');
   return exitCode.done;
+}
+
+const firstQuestion =
+  'Is this the first installation, so that no Waybill has sent these records to this service before?';
+const ifNot =
+  'If one has, all of them would be sent again. Say first how to find out what was sent: `waybill recover --bindings FILE`, `--look-up`, `--from-service --sent-since DATE` or `--park`.';
+
+/** @throws UsageError where nobody can be asked, and --yes does not say it */
+async function isFirstInstallation(yes: boolean | undefined): Promise<boolean> {
+  if (yes || !process.stdin.isTTY)
+    throw new UsageError(`${firstQuestion} A new store can't know. If it is, add --first-installation. ${ifNot}`);
+  return confirm(firstQuestion, false);
 }
 
 function show({ output, settings }: CommandApp, shown: ForeseenDelivery, { identity, problem }: LiveState): void {
@@ -90,10 +120,14 @@ function totalsInWords(totals: ForeseenDelivery['ordersTotals'], amounts: Settin
 }
 
 /** Another machine on the same store may stand by. A machine on a copy of the store would be a second sender. */
-async function allowStandby(app: CommandApp, { dryRun, yes, reason }: GoLiveOptions): Promise<number> {
+async function allowStandby(
+  app: CommandApp,
+  { dryRun, firstInstallation, yes, reason }: GoLiveOptions,
+): Promise<number> {
   const { context, output } = app;
   if (app.settings.store.type === 'sqlite')
     throw new UsageError('A standby on another machine needs the same store: one in PostgreSQL, MySQL or MariaDB.');
+  if (firstInstallation) throw new UsageError('--first-installation says nothing of a standby. Leave it out.');
   if (dryRun) throw new UsageError('--standby has nothing to show before. Leave out --dry-run.');
   const { identity, before } = await readLiveState(context, (await app.reader()).identity());
   if (!(await confirm(`Let ${identity.machine} take over${before ? ` from ${before.machine}` : ''}?`, yes)))

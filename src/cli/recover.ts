@@ -1,10 +1,18 @@
 import type { Command } from 'commander';
 import type { Settings } from '../config/settings.js';
-import { previewRecovery, recover } from '../operator/recover.js';
+import {
+  type ForeseenRecovery,
+  keepSameStore,
+  previewRecovery,
+  type RecoverResult,
+  readRecoveryState,
+  recover,
+} from '../operator/recover.js';
 import { keyLifetimeMs, mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-key.js';
 import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
-import { countBindings, readBindings } from './bindings-file.js';
+import type { RefusedBinding } from '../outbound/recovery/take-over-bindings.js';
+import { openBindings } from './bindings-file.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, parseTime, UsageError } from './command.js';
 import { readGivenFile } from './given-file.js';
 import { writeError } from './terminal/streams.js';
@@ -16,16 +24,18 @@ interface RecoverOptions {
   fromService?: boolean;
   sentSince?: string;
   lookUp?: boolean;
+  park?: boolean;
   bindings?: string;
+  sameStore?: boolean;
   dryRun?: boolean;
   yes?: boolean;
-  reason: string;
+  reason?: string;
 }
 
 export function recoverCommand(): Command {
   return jsonCommand(
     'recover',
-    'After the store was lost or replaced by an older copy: find out what was sent, and release delivery.',
+    'After the store was lost or replaced by an older copy: find out what was sent, and release delivery. An option that says how starts a recovery also where Waybill knows of no loss, such as after the witness was lost too.',
     'waybill recover --dry-run',
   )
     .option('--bindings <file>', 'take over the bindings that `waybill bindings export` wrote; `-` is stdin')
@@ -38,68 +48,164 @@ export function recoverCommand(): Command {
       'with --from-service: when the lost store began to send what is still eligible; not needed for a restored copy',
     )
     .option('--look-up', 'ask the service for each record (service.endpoints.lookUpOrder and lookUpCustomer)')
+    .option('--park', 'park what nothing proves, for a person to look at; so it is without another option, too')
+    .option('--same-store', 'only the witness file was lost: the store is the one that ran last, and no copy')
     .option('--dry-run', 'say what would be done; write and send nothing')
     .option('--yes', 'do not ask')
-    .option('--reason <text>', 'why, for the audit', 'no reason given')
+    .option('--reason <text>', 'why, for the audit')
     .action(inApp(recoverStore));
 }
 
 async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<number> {
+  checkOptions(options, app.settings);
+  const { hold, isRekeyed } = await readRecoveryState(app.context);
+  if (options.sameStore) return sayItIsTheSame(app, options, hold);
+  const isAsked = [options.bindings, options.fromService, options.lookUp, options.park].some(Boolean);
+  if (!hold && !isAsked) return sayNothingIsLost(app, options);
+  const { bindings: given } = options;
+  if (given === undefined) return recoverBy(app, options, hold, null, isRekeyed);
+  return readGivenFile(given, app.settings, async (file) => {
+    const exported = await openBindings(file, app.settings);
+    return recoverBy(app, options, hold, { ...exported, name: given }, isRekeyed || exported.rekeyedAt !== null);
+  });
+}
+
+/** @throws UsageError for an option that would have no effect beside the others */
+function checkOptions(options: RecoverOptions, settings: Settings): void {
+  const given = {
+    '--bindings': options.bindings,
+    '--from-service': options.fromService,
+    '--sent-since': options.sentSince,
+    '--look-up': options.lookUp,
+    '--park': options.park,
+  };
+  const named = Object.entries(given).flatMap(([name, value]) => (value ? [name] : []));
+  if (options.sameStore && named.length > 0)
+    throw new UsageError(`--same-store says that nothing was lost, and ${named.join(' and ')} that something was.`);
+  const fates = named.filter((name) => ['--from-service', '--look-up', '--park'].includes(name));
+  if (fates.length > 1)
+    throw new UsageError(`${fates.join(' and ')} say different things of the same records. Give one of them.`);
+  if (options.sentSince !== undefined && !options.fromService)
+    throw new UsageError('--sent-since belongs to --from-service.');
+  if (options.lookUp && !settings.service.endpoints.lookUpOrder)
+    throw new UsageError('--look-up needs service.endpoints.lookUpOrder in the settings.');
+}
+
+/** What to say where a store was lost together with its witness, in the words of the command line. */
+export const lostWithWitness =
+  'If a store was lost together with its witness (a new disk, a new machine), say how to find out what it had sent: waybill recover --bindings FILE (an export), --look-up, --from-service --sent-since DATE, or --park.';
+
+function sayNothingIsLost({ output, settings }: CommandApp, { reason }: RecoverOptions): number {
+  const plain = 'There is nothing to recover: no newer store than this one was ever seen here. Nothing was changed.';
+  if (reason !== undefined)
+    throw new UsageError(`${plain} So there is nothing that --reason could give a reason for. ${lostWithWitness}`);
+  output.json({ environment: settings.service.environment, hold: null });
+  output.lines(plain, lostWithWitness);
+  return exitCode.done;
+}
+
+async function sayItIsTheSame(
+  { context, output, settings }: CommandApp,
+  { dryRun, yes, reason }: RecoverOptions,
+  hold: RecoveryHold | null,
+): Promise<number> {
+  if (!hold) throw new UsageError('Nothing is held, so --same-store has nothing to release.');
+  if (hold.witness !== null) throw new UsageError(`The witness proves that it is not the same store: ${hold.reason}.`);
+  const { environment, baseUrl } = settings.service;
+  output.json({ environment, dryRun: dryRun ?? false, hold, sameStore: true });
+  output.lines(
+    `Service       ${baseUrl} (${environment})`,
+    `Held          ${hold.reason}`,
+    'Then          delivery goes on as if nothing had happened. What a newer store has sent would be sent again',
+  );
+  if (dryRun) return exitCode.done;
+  if (!(await confirm('Is this the store that ran here last?', yes))) return exitCode.failed;
+  await keepSameStore(context, reason ?? noReason);
+  output.line('Delivery goes on.');
+  return exitCode.done;
+}
+
+const noReason = 'no reason given';
+
+type GivenBindings = Awaited<ReturnType<typeof openBindings>> & { name: string };
+
+async function recoverBy(
+  app: CommandApp,
+  options: RecoverOptions,
+  hold: RecoveryHold | null,
+  given: GivenBindings | null,
+  isRekeyed: boolean,
+): Promise<number> {
   const { context, settings, output } = app;
   const { environment, baseUrl } = settings.service;
-  const reader = await app.reader();
-  await reader.check();
-  const shown = await previewRecovery(context, reader);
-  const { hold, isRekeyed } = shown;
-  if (!hold) {
-    output.json({ environment, hold: null });
-    output.line('There is nothing to recover: no newer store than this one was ever seen here.');
-    return exitCode.done;
-  }
   if (isRekeyed && options.fromService)
     throw new UsageError(
       "The records got other keys (`waybill rekey`, or `replaces` in the mapping), so what was sent before went out under keys that Waybill can't make again. Use --bindings or --look-up.",
     );
-  const { bindings: given, reason } = options;
-  // The real run checks the file before it takes over anything; the dry run says now what it would find.
-  const listed =
-    given && options.dryRun ? await readGivenFile(given, settings, (file) => countBindings(file, settings)) : null;
   const fate = fateOf(options, hold, settings, context.nowMs(), output.time);
+  const reader = await app.reader();
+  await reader.check();
+  const foreseen = await previewRecovery(context, reader, given);
   const plan = [
     `Service       ${baseUrl} (${environment})`,
-    `Held          ${hold.reason}`,
-    `Not proven    ${shown.orders} orders and ${shown.customers} customers may have been sent before`,
-    ...(given ? [`First         the ${listed === null ? '' : `${listed} `}records in ${given} are bound again`] : []),
+    `Held          ${hold?.reason ?? 'not yet: delivery is held from your yes until the recovery has ended, because you say that a store was lost'}`,
+    ...planOfBindings(given, foreseen),
+    `Not proven    ${foreseen.orders} orders and ${foreseen.customers} customers may have been sent before`,
+    foreseen.unproven > 0 && `  of those    ${foreseen.unproven} were held or refused here, and are parked as unproven`,
+    foreseen.doubtedBindings > 0 &&
+      `Sent again    every field of ${foreseen.doubtedBindings} bound records, as updates`,
     `Then          ${inWords(fate)}`,
-  ];
+  ].filter((line) => line !== false);
   for (const line of plan) {
     output.line(line);
     // The person who is asked must see it, and stdout is for the JSON.
     if (output.isJson && !options.yes) writeError(line);
   }
   if (options.dryRun) {
-    output.json({ environment, dryRun: true, ...shown, bindings: listed, to: fate.to });
+    output.json({ environment, dryRun: true, hold, isRekeyed, ...foreseen, to: fate.to });
     return exitCode.done;
   }
   if (!(await confirm('Do this, and let delivery go on?', options.yes))) return exitCode.failed;
-  const result = given
-    ? await readGivenFile(given, settings, (file) =>
-        recover(context, reader, { fate, bindings: readBindings(file, settings), reason }),
-      )
-    : await recover(context, reader, { fate, bindings: null, reason });
-  const { bindings: taken, doubtedBindings, to, unbound, unproven } = result;
+  const rekeyedAt = given?.rekeyedAt ?? null;
+  const result = await recover(context, reader, {
+    fate,
+    bindings: given,
+    rekeyedAt,
+    reason: options.reason ?? noReason,
+  });
   output.json({ environment, dryRun: false, ...result });
+  return tellResult(app, result, given !== null);
+}
+
+function planOfBindings(given: GivenBindings | null, { bindings }: ForeseenRecovery): string[] {
+  if (given === null) return [];
+  const { imported, older, removed, taken, refused } = bindings;
+  return [
+    `Export        of ${given.exportedAt}: what was sent after it is not proven`,
+    `First         the ${imported} records in ${given.name} are bound again`,
+    ...(removed > 0 ? [`Removed       ${removed} records, which the service has no more`] : []),
+    ...(older > 0 ? [`Left as is    ${older} records, which are known here as well or better`] : []),
+    ...(taken > 0 ? [`Refused       ${taken} records, which the export contradicts`, ...namesOf(refused)] : []),
+  ];
+}
+
+function namesOf(refused: readonly RefusedBinding[]): string[] {
+  return refused
+    .slice(0, maxNamed)
+    .map(({ entity, sourceKey, serviceId, heldBy, boundTo }) =>
+      boundTo === undefined
+        ? `  ${entity} ${sourceKey} was to be ${serviceId}, which is ${entity} ${heldBy}`
+        : `  ${entity} ${sourceKey} was to be ${serviceId}, and is ${boundTo} here: the service may have two records of it`,
+    );
+}
+
+function tellResult({ output }: CommandApp, result: RecoverResult, hasExport: boolean): number {
+  const { bindings: taken, doubtedBindings, to, unbound, unproven } = result;
   output.lines(
-    given !== undefined &&
-      `${taken.imported} bindings were taken over, and ${taken.removed} records that were removed.`,
+    hasExport && `${taken.imported} bindings were taken over, and ${taken.removed} records that were removed.`,
     taken.taken > 0 &&
-      `${taken.taken} bindings were left out, because another record has their id at the service. Find out which of the two it is, then settle the other one: waybill outbox --state parked`,
-    ...taken.refused
-      .slice(0, maxNamed)
-      .map(
-        ({ entity, sourceKey, serviceId, heldBy }) =>
-          `  ${entity} ${sourceKey} was to be ${serviceId}, which is ${entity} ${heldBy}`,
-      ),
+      `${taken.taken} bindings were left out, because the export contradicts what is known here. Find out which of the two it is, then settle the other one: waybill outbox --state parked`,
+    ...namesOf(taken.refused),
     taken.taken > maxNamed && `  and ${taken.taken - maxNamed} more: waybill audit --outcome binding_refused`,
     doubtedBindings > 0 &&
       `The lost store may have changed ${doubtedBindings} records since: Waybill sends every field of them again (more than capture.maxUpdates wait for: waybill confirm).`,
@@ -109,35 +215,31 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
     unproven > 0 &&
       `The lost store may have sent ${unproven} records that were held or refused: waybill outbox --state parked`,
   );
-  return unproven > 0 || (to === 'parked' && unbound > 0) ? exitCode.waitsForPerson : exitCode.done;
+  const waits = taken.taken > 0 || unproven > 0 || (to === 'parked' && unbound > 0);
+  return waits ? exitCode.waitsForPerson : exitCode.done;
 }
 
 /** What becomes of creates that may have been sent. Only a person can say that the service still knows their keys. */
 function fateOf(
   options: RecoverOptions,
-  hold: RecoveryHold,
+  hold: RecoveryHold | null,
   settings: Settings,
   nowMs: number,
   time: (ms: number) => string,
 ): UnboundFate {
-  const { endpoints, idempotency } = settings.service;
-  if (options.sentSince !== undefined && !options.fromService)
-    throw new UsageError('--sent-since belongs to --from-service.');
-  if (options.lookUp && !endpoints.lookUpOrder)
-    throw new UsageError('--look-up needs service.endpoints.lookUpOrder in the settings.');
+  const { idempotency } = settings.service;
   if (options.fromService) {
     const stated =
       options.sentSince === undefined ? null : parseTime('--sent-since', options.sentSince, settings.erp.timeZone);
-    const sentSince = stated ?? (hold.kind === 'older' ? hold.copyAt : null);
+    const sentSince = stated ?? (hold?.kind === 'lost' ? null : (hold?.copyAt ?? null));
     if (sentSince === null)
       throw new UsageError(
         'Waybill does not know when the lost store began to send what is still eligible. Say it: --from-service --sent-since DATE.',
       );
     if (!mayBeForgotten(sentSince, nowMs, keyLifetimeMs(settings.service))) return { to: 'in_doubt', sentSince };
-    if (!options.lookUp)
-      throw new UsageError(
-        `${time(sentSince)} lies ahead, or longer ago than the service remembers a key (service.idempotency.lifetimeHours: ${idempotency.lifetimeHours ?? 'not set'}), so sending again could make second records. Use --bindings or --look-up.`,
-      );
+    throw new UsageError(
+      `${time(sentSince)} lies ahead, or longer ago than the service remembers a key (service.idempotency.lifetimeHours: ${idempotency.lifetimeHours ?? 'not set'}), so sending again could make second records. Use --bindings or --look-up.`,
+    );
   }
   // A time older than any lifetime of a key: the records are looked up, never resent blindly.
   if (options.lookUp) return { to: 'in_doubt', sentSince: sentUnknownWhen, lookUp: true };

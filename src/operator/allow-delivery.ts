@@ -9,6 +9,7 @@ import {
   writeGoLive,
 } from '../outbound/deliver/go-live.js';
 import { recoveryProblem } from '../outbound/recovery/store-witness.js';
+import { readStoreInfo } from '../store/store-info.js';
 
 export type LiveState = Awaited<ReturnType<typeof readLiveState>>;
 
@@ -23,6 +24,11 @@ export async function readLiveState({ store, settings }: JobContext, erpIdentity
     problem: await goLiveProblem(tx, settings, erpIdentity),
     /** What would be sent is unknown until `waybill recover` has found out what was sent. */
     needsRecovery: (await recoveryProblem(tx)) !== null,
+    /**
+     * The store never was live, and no recovery has told it what another one sent: it may have taken the place of one that was
+     * lost together with its witness. Only a person knows.
+     */
+    isNew: (await readGoLive(tx)) === null && (await readStoreInfo(tx, 'recovered_to')) === null,
   }));
 }
 

@@ -1,41 +1,54 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
 import type { ErpReader } from '../erp/erp-reader.js';
-import { entities } from '../model/record.js';
+import { entities, pluralOf } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
 import { capture } from '../outbound/capture/capture.js';
+import type { TouchedRecord } from '../outbound/capture/capture-page.js';
 import { unsettledStrangers } from '../outbound/capture/rows-aside.js';
 import { endWritesOf } from '../outbound/deliver/attempts.js';
+import { oldAnswerMs } from '../outbound/deliver/send-gate.js';
 import {
-  countUnbound,
   doubtParkedCreates,
   doubtUnmapped,
   markRecovered,
   settleUnbound,
   type UnboundFate,
+  type UnprovenCreate,
+  unprovenCreates,
 } from '../outbound/recovery/recover-messages.js';
 import {
   beginIncarnation,
   lockRecoveryHold,
   type RecoveryHold,
   readRecoveryHold,
+  releaseSameStore,
+  stateLoss,
 } from '../outbound/recovery/store-witness.js';
-import { type ExportedRow, type TakenOver, takeOverBindings } from '../outbound/recovery/take-over-bindings.js';
+import {
+  type ExportedBindings,
+  type ForeseenTakeOver,
+  foreseeTakeOver,
+  type TakenOver,
+  takeOverBindings,
+} from '../outbound/recovery/take-over-bindings.js';
 import { sweepAtNextPass } from '../store/job-runs.js';
 import { lockCaptures } from '../store/lease.js';
+import { isAnyAtWork } from '../store/lease-rows.js';
 import type { Tx } from '../store/store.js';
-import { deleteStoreInfo, readStoreInfo } from '../store/store-info.js';
+import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
 import { sync } from './sync.js';
 
 interface RecoverOptions {
   fate: UnboundFate;
-  /** In the order of the file. */
-  bindings: AsyncIterable<ExportedRow> | null;
+  bindings: ExportedBindings | null;
+  /** When records got other keys, as the export says; null: it does not, or there is none. */
+  rekeyedAt?: number | null;
   reason: string;
 }
 
-interface RecoverResult extends TakenOver {
+export interface RecoverResult extends TakenOver {
   /** Creates that the lost store may have sent, and what became of them. */
   unbound: number;
   to: UnboundFate['to'];
@@ -43,35 +56,125 @@ interface RecoverResult extends TakenOver {
   unproven: number;
 }
 
-/** What there is to recover: writes nothing. */
+/** Why delivery is held, and when records got other keys; null: it is not, and they did not. */
+export async function readRecoveryState({
+  store,
+  settings: { orders, customers },
+}: JobContext): Promise<{ hold: RecoveryHold | null; isRekeyed: boolean }> {
+  return store.read('read the hold', async (tx) => {
+    const hold = await readRecoveryHold(tx);
+    const rekeyedAt = hold?.witness?.rekeyedAt ?? (await readStoreInfo(tx, 'rekeyed_at'));
+    // What went on under another key was created under its first one.
+    return {
+      hold,
+      isRekeyed: rekeyedAt !== null || [orders, customers].some(({ replaces }) => replaces !== undefined),
+    };
+  });
+}
+
+/** What a recovery would do, which writes nothing. */
+export interface ForeseenRecovery {
+  bindings: Omit<ForeseenTakeOver, 'bound' | 'binds'>;
+  doubtedBindings: number;
+  /** Creates that may have been sent before, of these entities. */
+  customers: number;
+  orders: number;
+  /** Of those, what would be parked whatever was asked for, because it is held or refused. */
+  unproven: number;
+}
+
+/** Foresees a recovery: what the export would bind, and what nothing would prove after it. */
 export async function previewRecovery(
   context: JobContext,
   reader: ErpReader,
-): Promise<{ hold: RecoveryHold | null; isRekeyed: boolean; customers: number; orders: number }> {
-  const { orders, customers } = context.settings;
-  const hold = await context.store.read('read the hold', readRecoveryHold);
-  const rekeyedAt = await context.store.read('look for a rekey', (tx) => readStoreInfo(tx, 'rekeyed_at'));
-  const waiting = await context.store.read('count what may have been sent', countUnbound);
-  const { captured } = await capture(context, reader, { dryRun: true });
-  return {
-    hold,
-    // What went on under another key was created under its first one.
-    isRekeyed: rekeyedAt !== null || orders.replaces !== undefined || customers.replaces !== undefined,
-    customers: waiting.customers + captured.customers,
-    orders: waiting.orders + captured.orders,
+  exported: ExportedBindings | null,
+): Promise<ForeseenRecovery> {
+  const { store } = context;
+  const hold = await store.read('read the hold', readRecoveryHold);
+  const { bound, binds, ...bindings } = await foreseeTakeOver(context, hold, exported);
+  const counts = { customers: 0, orders: 0, unproven: 0 };
+  const count = ({ entity, sourceKey, isParked }: Omit<UnprovenCreate, 'id'>) => {
+    if (binds(entity, sourceKey)) return;
+    counts[pluralOf(entity)]++;
+    if (isParked) counts.unproven++;
   };
+  const superseded = new Set<number>();
+  await capture(context, reader, {
+    dryRun: true,
+    onTouched: (records: readonly TouchedRecord[]) => {
+      for (const { supersedes, operation, parked, entity, sourceKey } of records) {
+        if (supersedes !== null) superseded.add(supersedes);
+        if (operation === 'create' && parked === null) count({ entity, sourceKey, isParked: false });
+      }
+    },
+  });
+  for (let afterId = 0; ; ) {
+    const page = await store.read('count what may have been sent', (tx) => unprovenCreates(tx, afterId, 1_000));
+    for (const create of page) if (!superseded.has(create.id)) count(create);
+    const last = page.at(-1);
+    if (last === undefined) break;
+    afterId = last.id;
+  }
+  return { bindings, doubtedBindings: bound, ...counts };
 }
 
 /**
- * Rebuilds what a lost or restored store has to know before anything may be sent, and ends the hold: bindings from a
- * file, what any binding says of the service doubted, then every eligible row of the ERP read, then each create that may
+ * Holds delivery for a recovery that a person asks for, durably and in every process, and waits until nothing is under way that
+ * left before.
+ * @throws when requests of another process do not come to their end; delivery stays held
+ */
+async function holdDelivery(
+  { store, clock, settings, actor, nowMs }: JobContext,
+  reason: string,
+): Promise<RecoveryHold> {
+  const known = await store.read('read the hold', readRecoveryHold);
+  if (known) return known;
+  const hold = await store.transaction('hold delivery', async (tx) => {
+    const at = nowMs();
+    const stated = await stateLoss(tx, at);
+    const detail = { loss: stated.reason, reason };
+    await appendAudit(tx, { event: 'operator', outcome: 'loss_stated', actor, detail }, at);
+    return stated;
+  });
+  // What the gate of another process knows already still counts there for so long.
+  await clock.sleep(oldAnswerMs + 5);
+  const giveUpAt = performance.now() + 2 * settings.service.deadlineSeconds * 1000 + 10_000;
+  while (await store.read('look what is under way', isUnderWay)) {
+    if (performance.now() > giveUpAt)
+      throw new Error(
+        'Requests that left before delivery was held have not come to their end. Delivery stays held. Look at `waybill status`, then run recover again.',
+      );
+    await sleep(100);
+  }
+  return hold;
+}
+
+/** Requests of a process that is at work. Those of one that ended stay on record as what may have been sent. */
+async function isUnderWay(tx: Tx): Promise<boolean> {
+  const sending = await tx.value("SELECT 1 FROM outbox_message WHERE state='sending' LIMIT 1");
+  return sending !== undefined && (await isAnyAtWork(tx));
+}
+
+/** Ends the hold on the word of a person that the store is the one that ran here last. */
+export async function keepSameStore({ store, actor, nowMs }: JobContext, reason: string): Promise<void> {
+  await store.transaction('keep the same store', async (tx) => {
+    const hold = await readRecoveryHold(tx);
+    if (!hold) throw new Error('Nothing is held.');
+    await releaseSameStore(tx, hold);
+    const detail = { loss: hold.reason, reason };
+    await appendAudit(tx, { event: 'operator', outcome: 'same_store', actor, detail }, nowMs());
+  });
+}
+
+/**
+ * Rebuilds what a lost or restored store has to know before anything may be sent, and ends the hold, which it begins itself
+ * where there is none: bindings from a file, what any binding says of the service doubted, then every eligible row of the ERP read, then each create that may
  * have been sent marked as such. The new incarnation keeps updates from using keys that the lost store has used.
  * @throws when the ERP could not be read to its end; the hold stays then. And when another recovery has ended the hold meanwhile
  */
 export async function recover(context: JobContext, reader: ErpReader, options: RecoverOptions): Promise<RecoverResult> {
   const { store, nowMs, actor } = context;
-  const hold = await store.read('read the hold', readRecoveryHold);
-  if (!hold) throw new Error('There is nothing to recover.');
+  const hold = await holdDelivery(context, options.reason);
   const { bindings, doubtedBindings } = await takeOverBindings(context, hold, options.bindings, endWritesOf);
   await captureAll(context, reader);
   const ended = await store.transaction('end the recovery', async (tx) => {
@@ -86,7 +189,7 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
     const { refused: _, ...counts } = bindings;
     const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to, unproven };
     await markRecovered(tx);
-    await succeed(tx, hold);
+    await succeed(tx, hold, options.rekeyedAt ?? null);
     await appendAudit(
       tx,
       {
@@ -132,9 +235,11 @@ async function captureAll(context: JobContext, reader: ErpReader): Promise<void>
 }
 
 /** A new incarnation takes the place of the lost one, and every machine's witness learns it from the store. */
-async function succeed(tx: Tx, hold: RecoveryHold): Promise<void> {
-  const { incarnation, predecessors = [] } = hold.witness;
-  await beginIncarnation(tx, [...predecessors, incarnation]);
+async function succeed(tx: Tx, { witness }: RecoveryHold, exportedRekeyedAt: number | null): Promise<void> {
+  await beginIncarnation(tx, witness === null ? [] : [...(witness.predecessors ?? []), witness.incarnation]);
+  const rekeyedAt = witness?.rekeyedAt ?? exportedRekeyedAt;
+  if (rekeyedAt !== null && (await readStoreInfo(tx, 'rekeyed_at')) === null)
+    await writeStoreInfo(tx, 'rekeyed_at', String(rekeyedAt));
   await deleteStoreInfo(tx, 'recovery');
   // Removals were not decided meanwhile, and the cursors have moved past cancelled rows.
   for (const entity of entities) await sweepAtNextPass(tx, entity);

@@ -74,6 +74,14 @@ export async function occupantOf(
   return { holder: row.holder, freeInMs: endsAt - row.now, ended: isEnded ? row.epoch : null };
 }
 
+/** Tells whether a process is at work on this very store: it renews its lease all the time. */
+export async function isAnyAtWork(tx: Tx): Promise<boolean> {
+  const rows = await tx.rows<{ holderProcess: string | null }>(
+    `SELECT holder_process FROM lease WHERE holder IS NOT NULL AND expires_at>${tx.nowMs}`,
+  );
+  return rows.some(({ holderProcess }) => !hasEnded(holderProcess));
+}
+
 /** A holder that will never write or send again: its process has ended beyond doubt. */
 export interface EndedHolder {
   epoch: number;

@@ -20,6 +20,8 @@ type StoreInfoName =
   | 'recovered_to'
   /** The audit line that the witness was told of last. Retention may remove the line. */
   | 'witnessed'
+  /** Machines and files where a witness of a store on a server was written. */
+  | 'witness_places'
   /** The last attempt, and the last line of the audit, that the figures count. */
   | 'figures'
   /** What the clock on the wall showed last, beside the time since the machine started; of a node of a cluster, that of its own. */

@@ -12,7 +12,7 @@ import { underWay } from '../store/stores.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';
 import { askAsAnother } from '../support/jobs/ask-as-another.js';
 import { type Lab, type LabKit, onSqliteLabAnd } from '../support/jobs/job-lab.js';
-import { each, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
+import { exportOf, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { say } from '../support/jobs/say.js';
 import { expectAllAtService, statesOf } from '../support/jobs/service-of.js';
 import { withMethod } from '../support/jobs/with-method.js';
@@ -47,7 +47,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
       if (capturedBefore) await lab.capture({ sweep: true });
       await hold();
       const fate = { to: 'in_doubt', sentSince: Date.now() } as const;
-      const result = await recover(lab.context, lab.reader, { fate, bindings: each(rows), reason: 'a test' });
+      const result = await recover(lab.context, lab.reader, { fate, bindings: exportOf(rows), reason: 'a test' });
       expect(result).to.deep.include({ unbound: 1, unproven: 0 });
       expect(result.bindings).to.include({ imported: 5, removed: 1 });
 
@@ -90,7 +90,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     await lab.capture({ sweep: true });
     await hold();
     const fate = { to: 'in_doubt', sentSince: Date.now() } as const;
-    await recover(lab.context, lab.reader, { fate, bindings: each(rows), reason: 'a test' });
+    await recover(lab.context, lab.reader, { fate, bindings: exportOf(rows), reason: 'a test' });
     await lab.deliver();
     const { orders, customers, duplicates } = lab.sandbox.ledger();
     expect([orders.length, customers.length, duplicates]).to.deep.equal([5, 2, []]);
@@ -113,7 +113,11 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
       await hasRead;
     }
     const fate = { to: 'parked' } as const;
-    const { bindings } = await recover(lab.context, lab.reader, { fate, bindings: exported(), reason: 'a test' });
+    const { bindings } = await recover(lab.context, lab.reader, {
+      fate,
+      bindings: { lineage: null, rows: exported() },
+      reason: 'a test',
+    });
     await pass;
     expect(bindings).to.include({ imported: rows.length, closed: rows.length });
     const open = "SELECT id FROM outbox_message WHERE operation='create' AND state<>'superseded'";
@@ -198,14 +202,14 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
       const store = withMethod(kit.store, 'transaction', async (asked, work) => {
         if (asked === action && !afterFirst) {
           // By an older export, so that the second would have something to add.
-          await recover(lab.context, lab.reader, { fate, bindings: each(rows.slice(0, -1)), reason: 'the first' });
+          await recover(lab.context, lab.reader, { fate, bindings: exportOf(rows.slice(0, -1)), reason: 'the first' });
           await meanwhile();
           afterFirst = wholeStore();
           await afterFirst;
         }
         return kit.store.transaction(asked, work);
       });
-      const options = { fate, bindings: each(rows), reason: 'the second' };
+      const options = { fate, bindings: exportOf(rows), reason: 'the second' };
       const said = await recover({ ...lab.context, store }, lab.reader, options).then(
         () => 'nothing',
         (error: Error) => error.message,
@@ -255,7 +259,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     });
     await hold();
     const fate = { to: 'parked' } as const;
-    const result = await recover(lab.context, lab.reader, { fate, bindings: each(rows), reason: 'a test' });
+    const result = await recover(lab.context, lab.reader, { fate, bindings: exportOf(rows), reason: 'a test' });
     expect(result.bindings.removed).to.equal(1);
     expect(await kit.rows("SELECT 1 FROM binding WHERE entity='order' AND source_key=?", [String(id)])).to.deep.equal(
       [],
@@ -269,7 +273,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     const older = { ...other, source_key: String(id), service_id: closed?.service_id, revision: 1 } as BindingRow;
     await hold();
     const fate = { to: 'parked' } as const;
-    const result = await recover(lab.context, lab.reader, { fate, bindings: each([older]), reason: 'a test' });
+    const result = await recover(lab.context, lab.reader, { fate, bindings: exportOf([older]), reason: 'a test' });
     expect(result.bindings).to.include({ imported: 0, older: 1 });
     expect(await kit.rows("SELECT 1 FROM binding WHERE entity='order' AND source_key=?", [String(id)])).to.deep.equal(
       [],

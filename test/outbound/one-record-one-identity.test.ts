@@ -7,7 +7,7 @@ import type { Row } from '../../src/store/rows.js';
 import { underWay } from '../store/stores.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
-import { each, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
+import { exportOf, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { say } from '../support/jobs/say.js';
 import { withMethod } from '../support/jobs/with-method.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
@@ -197,7 +197,7 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
     await loseEverything(kit);
     await holdAsLost(kit);
     const fate = { to: 'parked' } as const;
-    const bindingsFile = each<ExportedRow>([line, ...rows]);
+    const bindingsFile = exportOf([line, ...rows]);
     const result = await recover(lab.context, lab.reader, { fate, bindings: bindingsFile, reason: 'a test' });
     const claim = { entity: 'order', sourceKey: other.source_key, serviceId: one.service_id };
     expect(result.bindings).to.deep.include({ taken: 1, refused: [{ ...claim, heldBy: one.source_key }] });

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import type { Settings } from '../../config/settings.js';
+import { machineIdentity } from '../../ops/machine-identity.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 import { sourceKeysProblem } from '../recovery/source-keys.js';
@@ -106,14 +105,4 @@ export async function bindEnvironment(tx: Tx, environment: string): Promise<void
   // Two processes with other settings may have opened a new store at the same time.
   if (problem !== null) throw new WrongEnvironment(`service.environment is ${environment}, but ${problem}.`);
   if ((await readStoreInfo(tx, 'environment')) === null) await writeStoreInfo(tx, 'environment', environment);
-}
-
-function machineIdentity(): string {
-  let id = '';
-  try {
-    id = readFileSync('/etc/machine-id', 'utf8').trim();
-  } catch {
-    // Containers often have none; the host name must do there.
-  }
-  return id ? `${hostname()} (${id.slice(0, 12)})` : hostname();
 }

@@ -12,6 +12,8 @@ import { type MessageName, parkAsUnproven, presumeInDoubt } from '../outbox/tran
 export const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)';
 /** Creates that the lost store may have sent, and that are not closed. */
 const unbound = `m.operation='create' AND m.state='pending' AND ${isUnbound}`;
+/** Creates that wait for a person, who may have let them go in the lost store. */
+const parkedCreate = `m.operation='create' AND m.state='parked' AND m.park_class IN ('held','refused') AND ${isUnbound}`;
 
 /** Locked, so that their fate is decided here alone until the transaction ends. A few thousand at a time: there may be a million. */
 async function lockBatches(tx: Tx, which: string): Promise<number[][]> {
@@ -20,12 +22,23 @@ async function lockBatches(tx: Tx, which: string): Promise<number[][]> {
   return Array.from({ length: Math.ceil(ids.length / 5_000) }, (_, i) => ids.slice(i * 5_000, (i + 1) * 5_000));
 }
 
-export async function countUnbound(tx: Tx): Promise<{ customers: number; orders: number }> {
-  const [counts] = await tx.rows<{ customers: number; orders: number }>(
-    `SELECT COUNT(CASE WHEN m.entity='customer' THEN 1 END) AS customers, COUNT(CASE WHEN m.entity='order' THEN 1 END) AS orders
-       FROM outbox_message m WHERE ${unbound}`,
+/** A create that a recovery has to judge. */
+export interface UnprovenCreate {
+  id: number;
+  entity: Entity;
+  sourceKey: string;
+  /** It is held or refused: a person may have let it go in the store that was lost. */
+  isParked: boolean;
+}
+
+/** The creates that a recovery would judge now, a page at a time in the order of their ids. */
+export async function unprovenCreates(tx: Tx, afterId: number, limit: number): Promise<UnprovenCreate[]> {
+  const rows = await tx.rows<Omit<UnprovenCreate, 'isParked'> & { state: string }>(
+    `SELECT m.id, m.entity, m.source_key, m.state FROM outbox_message m
+      WHERE m.id>? AND ((${unbound}) OR (${parkedCreate})) ORDER BY m.id LIMIT ${Math.trunc(limit)}`,
+    [afterId],
   );
-  return counts as { customers: number; orders: number };
+  return rows.map(({ state, ...row }) => ({ ...row, isParked: state === 'parked' }));
 }
 
 export type UnboundFate =
@@ -41,6 +54,12 @@ export type UnboundFate =
  */
 export async function presumeSent(tx: Tx, since: number): Promise<void> {
   await noteFirstSent(tx, unbound, since);
+}
+
+/** Takes `presumeSent` back: the store was no copy, so what it never tried to send was never sent. */
+export async function forgetPresumption(tx: Tx, since: number): Promise<void> {
+  for (const ids of await lockBatches(tx, `${unbound} AND m.attempts=0 AND m.first_sent_at=${Math.trunc(since)}`))
+    await tx.run(`UPDATE outbox_message SET first_sent_at=NULL WHERE id IN ${placeholders(ids.length)}`, ids);
 }
 
 /**
@@ -94,10 +113,9 @@ async function auditEach(tx: Tx, ids: readonly number[], entry: AuditEntry, nowM
  * each.
  */
 export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): Promise<number> {
-  const parked = `m.operation='create' AND m.state='parked' AND m.park_class IN ('held','refused') AND ${isUnbound}`;
   const reason =
     'Somebody may have let it go before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
-  const batches = await lockBatches(tx, parked);
+  const batches = await lockBatches(tx, parkedCreate);
   for (const ids of batches) {
     await auditEach(tx, ids, { event: 'parked', outcome: 'unproven', actor, detail: { reason } }, nowMs);
     await parkAsUnproven(tx, 'parked', ids, reason);
@@ -147,7 +165,7 @@ export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly
 /** From here on this store knows by itself what it sends. */
 export async function markRecovered(tx: Tx): Promise<void> {
   const [newest] = await tx.select<{ id: number }>('SELECT id FROM outbox_message ORDER BY id DESC LIMIT 1');
-  if (newest) await writeStoreInfo(tx, 'recovered_to', String(newest.id));
+  await writeStoreInfo(tx, 'recovered_to', String(newest?.id ?? 0));
 }
 
 /**

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { Logger } from 'winston';
+import { machineIdentity } from '../../ops/machine-identity.js';
+import { isAnyAtWork } from '../../store/lease-rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import { StoreError } from '../../store/store-error.js';
-import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 import { writeWholeFile } from '../../store/whole-file.js';
-import { presumeSent } from './recover-messages.js';
+import { forgetPresumption, presumeSent } from './recover-messages.js';
 
 /** What is known outside of the store about how far it had come: it shows when the store is lost, or an older copy of itself. */
-interface Witness {
+export interface Witness {
   /** The name that the store gave to itself when it was made. */
   incarnation: string;
   /** Highest number of an audit line that was seen in it. */
@@ -19,9 +21,11 @@ interface Witness {
   at: number;
   /** Incarnations that this one has replaced after a loss; absent: an earlier version wrote the file. */
   predecessors?: readonly string[];
+  /** When records last got other keys, in milliseconds since 1970. The store may be lost with its own note of it. */
+  rekeyedAt?: number;
 }
 
-/** @returns null when there is none: a first run. @throws StoreError when there is one that can't be read */
+/** @returns null when there is none. @throws StoreError when there is one that can't be read */
 export async function readWitness(file: string): Promise<Witness | null> {
   let text: string;
   try {
@@ -34,19 +38,20 @@ export async function readWitness(file: string): Promise<Witness | null> {
     );
   }
   try {
-    const { incarnation, auditId, at, predecessors } = JSON.parse(text) as Partial<Witness>;
+    const { incarnation, auditId, at, predecessors, rekeyedAt } = JSON.parse(text) as Partial<Witness>;
     if (typeof incarnation === 'string' && Number.isSafeInteger(auditId) && Number.isSafeInteger(at))
       return {
         incarnation,
         auditId: auditId as number,
         at: at as number,
         ...(Array.isArray(predecessors) ? { predecessors } : {}),
+        ...(typeof rekeyedAt === 'number' ? { rekeyedAt } : {}),
       };
   } catch {
     // Told below, as any other content that is no witness.
   }
   throw new StoreError(
-    `The file ${file} is no witness of a store. If the store is the newest one there is, delete that file and start again.`,
+    `The file ${file} is no witness of a store. If the store is the newest one there is, delete that file and say \`waybill recover --same-store\`.`,
   );
 }
 
@@ -63,16 +68,29 @@ interface StoreTrace {
   auditId: number;
   /** Incarnations that a person has replaced by this one, after a loss. */
   predecessors: readonly string[];
+  /** A witness of it was written in this place, so a missing one was lost. */
+  hadWitness: boolean;
 }
 
 interface StoreLoss {
-  kind: 'lost' | 'older';
+  /**
+   * `lost`, `older`: the witness proves it. `unwitnessed`: the witness is gone, so the store may be an older copy.
+   * `stated`: a person said so.
+   */
+  kind: 'lost' | 'older' | 'unwitnessed' | 'stated';
   reason: string;
 }
 
-/** Whether the store is the one that ran here last, and no older copy of it. Pure; null when it is, and on a first run. */
+/** Compares the store with the one that ran here last. Pure; null: it is the same and as new, or this is a first run. */
 export function compareWitness(witness: Witness | null, store: StoreTrace): StoreLoss | null {
-  if (!witness) return null;
+  if (!witness)
+    return store.hadWitness
+      ? {
+          kind: 'unwitnessed',
+          reason:
+            'the witness file of this store is gone, so the store may be an older copy of itself. If nothing was restored and only that file was lost, say `waybill recover --same-store`',
+        }
+      : null;
   // Another machine's witness may not know yet that the loss was dealt with.
   if (store.predecessors.includes(witness.incarnation)) return null;
   if (witness.predecessors?.includes(store.incarnation))
@@ -100,9 +118,9 @@ function time(ms: number): string {
 /** Kept in the store from the discovery of a loss until `waybill recover` has dealt with it. */
 export interface RecoveryHold extends StoreLoss {
   since: number;
-  /** What the witness said. */
-  witness: Witness;
-  /** When the newest audit line of the store was written: nothing that the copy does not know was sent before it. */
+  /** What the witness said; null: there was none. */
+  witness: Witness | null;
+  /** When the newest audit line of a copy was written: nothing that the copy does not know was sent before it. Null: no copy. */
   copyAt: number | null;
 }
 
@@ -142,58 +160,160 @@ export async function recoveryProblem(tx: Tx): Promise<string | null> {
  * the store, which holds delivery in every process. To be called before anything else is written to
  * the store.
  */
-export async function checkWitness(store: Store, file: string, nowMs: number): Promise<RecoveryHold | null> {
-  const witness = await readWitness(file);
+export function checkWitness(store: Store, file: string, nowMs: number): Promise<RecoveryHold | null> {
+  return checkAgainst(store, file, () => readWitness(file), nowMs);
+}
+
+async function checkAgainst(
+  store: Store,
+  file: string,
+  read: () => Promise<Witness | null>,
+  nowMs: number,
+): Promise<RecoveryHold | null> {
+  const before = await read();
   return store.transaction('compare the store with its witness', async (tx) => {
     const known = await readRecoveryHold(tx);
-    if (known || !witness) return known;
-    const loss = compareWitness(witness, await traceOf(tx));
+    if (known) return known;
+    const trace = await traceOf(tx);
+    const hadWitness = before === null && (await lostWitness(tx, file, trace));
+    // Another process may have written it since it was read.
+    const witness = hadWitness ? await read() : before;
+    const loss = compareWitness(witness, { ...trace, hadWitness });
     if (!loss) return null;
     const [line] = await tx.select<{ at: number }>('SELECT at FROM audit_log ORDER BY id DESC LIMIT 1');
     const hold: RecoveryHold = {
       ...loss,
       since: nowMs,
       witness,
-      copyAt: line?.at ?? null,
+      copyAt: loss.kind === 'lost' ? null : (line?.at ?? null),
     };
     await writeStoreInfo(tx, 'recovery', JSON.stringify(hold));
-    if (hold.kind === 'older' && hold.copyAt !== null) await presumeSent(tx, hold.copyAt);
+    if (hold.copyAt !== null) await presumeSent(tx, hold.copyAt);
     return hold;
   });
 }
 
 /**
+ * Tells a witness that was lost from one that was never there. A store in a file has one witness. A store on a server has one
+ * for each machine, and a machine that joins has none yet. A store that knows nothing can miss nothing.
+ */
+async function lostWitness(tx: Tx, file: string, { isWitnessed }: StoreRow): Promise<boolean> {
+  if (!isWitnessed) return false;
+  if (tx.dialect.catalogue !== null) {
+    if (!(await readWitnessPlaces(tx)).includes(witnessPlace(file))) return false;
+    // Another process has compared this very store with its own witness.
+    if (await isAnyAtWork(tx)) return false;
+  }
+  const known = ['binding', 'closed_binding', 'outbox_message'].map((table) => `SELECT 1 FROM ${table}`);
+  for (const select of [...known, "SELECT 1 FROM store_info WHERE name='go_live'"])
+    if ((await tx.value(`${select} LIMIT 1`)) !== undefined) return true;
+  return false;
+}
+
+/** Names this machine and the file: what a store on a server remembers of its witnesses. */
+function witnessPlace(file: string): string {
+  return `${machineIdentity()} ${resolve(file)}`;
+}
+
+async function readWitnessPlaces(tx: Tx): Promise<string[]> {
+  return JSON.parse((await readStoreInfo(tx, 'witness_places')) ?? '[]');
+}
+
+/** Containers may have another name at each start. */
+const maxPlaces = 50;
+
+async function noteWitnessPlace(tx: Tx, file: string): Promise<void> {
+  const place = witnessPlace(file);
+  const places = await readWitnessPlaces(tx);
+  if (places.at(-1) === place) return;
+  const others = places.filter((one) => one !== place);
+  await writeStoreInfo(tx, 'witness_places', JSON.stringify([...others, place].slice(-maxPlaces)));
+}
+
+/**
+ * Puts a loss on record because a person says so, although nothing here proves it: from here on no process delivers until the
+ * recovery has ended. @returns the hold, or the one that is there already
+ */
+export async function stateLoss(tx: Tx, nowMs: number): Promise<RecoveryHold> {
+  const known = await readRecoveryHold(tx);
+  if (known) return known;
+  const reason = 'a person said that a store was lost or replaced by an older copy';
+  const hold: RecoveryHold = { kind: 'stated', reason, since: nowMs, witness: null, copyAt: null };
+  await writeStoreInfo(tx, 'recovery', JSON.stringify(hold));
+  return hold;
+}
+
+/**
+ * Ends a hold on the word of a person that this is the same store, and that nothing newer was lost.
+ * @throws when the witness proves that another store ran here
+ */
+export async function releaseSameStore(tx: Tx, hold: RecoveryHold): Promise<void> {
+  await lockRecoveryHold(tx, hold);
+  if (hold.witness !== null) throw new Error(`The witness proves the contrary: ${hold.reason}.`);
+  if (hold.copyAt !== null) await forgetPresumption(tx, hold.copyAt);
+  await deleteStoreInfo(tx, 'recovery');
+}
+
+/**
  * Tells the witness how far the store has come: what it says was committed before. A store that is
  * held, or that was replaced while this process ran, tells it nothing.
+ * @param said what this process has read in the file, or written into it
  * @returns what is in the file now; null when it was left as it is
  */
-export async function renewWitness(store: Store, file: string, nowMs: number): Promise<Witness | null> {
+export async function renewWitness(
+  store: Store,
+  file: string,
+  nowMs: number,
+  said: Witness | null = null,
+): Promise<Witness | null> {
   const before = await readWitness(file);
-  const { isHeld, ...trace } = await store.read('read how far the store has come', traceOf);
-  if (!isHeld && before?.incarnation === trace.incarnation && before.auditId === trace.auditId) return before;
-  if (await checkWitness(store, file, nowMs)) return null;
+  const { isHeld, isWitnessed, ...trace } = await store.read('read how far the store has come', traceOf);
+  const isSame = (one: Witness) =>
+    one.incarnation === trace.incarnation && one.auditId === trace.auditId && one.rekeyedAt === trace.rekeyedAt;
+  if (!isHeld && before !== null && isSame(before)) return before;
+  // A file that was deleted meanwhile is written again by the process that knows what it said.
+  if (await checkAgainst(store, file, async () => (await readWitness(file)) ?? said, nowMs)) return null;
   const witness: Witness = { ...trace, at: nowMs };
+  const note = () =>
+    store.transaction('note what the witness knows', async (tx) => {
+      await writeStoreInfo(tx, 'witnessed', String(witness.auditId));
+      await noteWitnessPlace(tx, file);
+    });
   // First in the store: its line may be pruned one day, and the store must not look older than its witness then.
-  await store.transaction('note what the witness knows', (tx) =>
-    writeStoreInfo(tx, 'witnessed', String(witness.auditId)),
-  );
+  // Only the very first file comes before its note, because a store that has one without the file is held.
+  if (before !== null) await note();
   await writeWitness(file, witness);
+  if (before === null) await note();
   return witness;
 }
 
+interface StoreRow extends Omit<StoreTrace, 'hadWitness'> {
+  isHeld: boolean;
+  isWitnessed: boolean;
+  rekeyedAt?: number;
+}
+
 /** How far the store has come, and whether it is held: one statement, because it is asked for every few seconds. */
-async function traceOf(tx: Tx): Promise<StoreTrace & { isHeld: boolean }> {
+async function traceOf(tx: Tx): Promise<StoreRow> {
   const rows = await tx.select<{ name: string; value: string | null }>(
-    `SELECT name, value FROM store_info WHERE name IN ('incarnation', 'witnessed', 'predecessors', 'recovery')
+    `SELECT name, value FROM store_info WHERE name IN ('incarnation', 'witnessed', 'predecessors', 'recovery', 'rekeyed_at')
       UNION ALL SELECT 'audit_id', ${tx.dialect.asText('MAX(id)')} FROM audit_log`,
   );
   const of = new Map(rows.map(({ name, value }) => [name, value]));
+  const rekeyedAt = of.get('rekeyed_at');
   return {
     incarnation: of.get('incarnation') ?? '',
     auditId: Math.max(Number(of.get('audit_id') ?? 0), Number(of.get('witnessed') ?? 0)),
     predecessors: JSON.parse(of.get('predecessors') ?? '[]'),
     isHeld: of.has('recovery'),
+    isWitnessed: of.has('witnessed'),
+    ...(rekeyedAt ? { rekeyedAt: Number(rekeyedAt) } : {}),
   };
+}
+
+/** The name of the store, and those of the stores that it has replaced. */
+export async function readLineage(tx: Tx): Promise<string[]> {
+  return [(await readStoreInfo(tx, 'incarnation')) ?? '', ...(await readPredecessors(tx))];
 }
 
 /** A new incarnation takes the place of the one that the store had, and of these others. */
@@ -215,6 +335,8 @@ const everyMs = 3_000;
 export class WitnessKeeper {
   #renewing: Promise<void> = Promise.resolve();
   #failed = false;
+  /** What the file said last. */
+  #said: Witness | null = null;
   #stopped = false;
   #timer: NodeJS.Timeout | null = null;
 
@@ -226,9 +348,11 @@ export class WitnessKeeper {
 
   /** @throws StoreError when there is a witness that can't be read */
   static async start(store: Store, file: string, log: Logger): Promise<WitnessKeeper> {
+    const said = await readWitness(file);
     const hold = await checkWitness(store, file, Date.now());
     if (hold) log.info('Delivery is held until `waybill recover`', { reason: hold.reason });
     const keeper = new WitnessKeeper(store, file, log);
+    keeper.#said = said;
     keeper.#schedule();
     return keeper;
   }
@@ -252,7 +376,7 @@ export class WitnessKeeper {
 
   async #renew(): Promise<void> {
     try {
-      await renewWitness(this.store, this.file, Date.now());
+      this.#said = (await renewWitness(this.store, this.file, Date.now(), this.#said)) ?? this.#said;
       this.#failed = false;
     } catch (error) {
       if (!this.#failed)

@@ -13,7 +13,7 @@ import type { Operation } from '../outbox/message.js';
 import { closeAsSettled } from '../outbox/transitions.js';
 import { closeRespelled } from './close-respelled.js';
 import { doubtBindings } from './recover-messages.js';
-import { lockRecoveryHold, type RecoveryHold } from './store-witness.js';
+import { lockRecoveryHold, type RecoveryHold, readLineage } from './store-witness.js';
 
 /** A line of what `waybill bindings export` wrote. */
 export type ExportedRow = AdoptionRow | BindingRow | ClosedBindingRow;
@@ -25,6 +25,14 @@ export interface TakenOver {
   doubtedBindings: number;
 }
 
+/** An export of bindings, and the store that wrote it. */
+export interface ExportedBindings {
+  /** In the order of the file. */
+  rows: AsyncIterable<ExportedRow>;
+  /** The name of that store, and those of the stores that it had replaced; null: an earlier version wrote the file. */
+  lineage: readonly string[] | null;
+}
+
 /**
  * Takes over what an export says, and believes no binding any more. Each transaction keeps capture out: a pass that has read
  * what is known before a binding comes would write a create beside it. Each also checks the hold again, which keeps delivery out.
@@ -34,12 +42,13 @@ export interface TakenOver {
 export async function takeOverBindings(
   context: JobContext,
   hold: RecoveryHold,
-  exported: AsyncIterable<ExportedRow> | null,
+  exported: ExportedBindings | null,
   endWrites: Closing['endWrites'],
 ): Promise<TakenOver> {
   const bindings: TakenOver['bindings'] = { ...nothingTakenOver(), removed: 0 };
-  for await (const chunk of inChunks(exported, 500)) {
-    const work = (tx: Tx) => importRows(context, tx, hold, chunk, endWrites);
+  const isSuccessor = await context.store.read('compare the lineage', (tx) => comesAfter(tx, hold, exported));
+  for await (const chunk of inChunks(exported?.rows ?? null, 500)) {
+    const work = (tx: Tx) => importRows(context, tx, hold, chunk, { nowMs: context.nowMs(), endWrites, isSuccessor });
     const done = await context.store.transaction('import bindings', work);
     for (const name of ['imported', 'older', 'taken', 'closed', 'removed'] as const) bindings[name] += done[name];
     bindings.refused.push(...done.refused.slice(0, maxRefused - bindings.refused.length));
@@ -47,41 +56,131 @@ export async function takeOverBindings(
   return { bindings, doubtedBindings: await doubtAllBindings(context, hold) };
 }
 
+/**
+ * Tells whether the store that wrote the export went on from this one: then its newer word of a record counts, also a new id.
+ * Otherwise both stores have sent by themselves, and two ids of one record may be two records.
+ */
+async function comesAfter(
+  tx: Tx,
+  hold: Pick<RecoveryHold, 'kind'> | null,
+  exported: ExportedBindings | null,
+): Promise<boolean> {
+  if (exported?.lineage) return exported.lineage.includes((await readLineage(tx))[0] as string);
+  return hold?.kind === 'older' || hold?.kind === 'unwitnessed';
+}
+
 async function importRows(
   { nowMs, actor }: JobContext,
   tx: Tx,
   hold: RecoveryHold,
   rows: readonly ExportedRow[],
-  endWrites: Closing['endWrites'],
+  closing: Closing,
 ): Promise<TakenOver['bindings']> {
   await lockCaptures(tx);
   await lockLease(tx, 'service');
   await lockRecoveryHold(tx, hold);
-  const open = rows.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
-  const cameBack = (one: ClosedBindingRow) =>
-    open.some((row) => row.entity === one.entity && row.source_key === one.source_key && row.revision > one.revision);
-  const closed = rows.filter((row): row is ClosedBindingRow => 'closed_at' in row).filter((row) => !cameBack(row));
-  const closing = { nowMs: nowMs(), endWrites };
+  const { open, closed, adoptions } = sortOut(rows);
   const removed = await takeOverRemovals(tx, closed, closing);
-  const adoptions = rows.filter((row): row is AdoptionRow => 'adopted_from' in row);
   await importAdoptions(tx, adoptions);
   const taken = await takeOverOpen(tx, open, closing);
   await refuse(tx, taken.refused, actor, nowMs());
   return { ...taken, removed };
 }
 
+/** Rows of one chunk by their kind, less the removals that a newer binding of the same chunk contradicts. */
+function sortOut(rows: readonly ExportedRow[]) {
+  const open = rows.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
+  const cameBack = (one: ClosedBindingRow) =>
+    open.some((row) => row.entity === one.entity && row.source_key === one.source_key && row.revision > one.revision);
+  const closed = rows.filter((row): row is ClosedBindingRow => 'closed_at' in row).filter((row) => !cameBack(row));
+  const adoptions = rows.filter((row): row is AdoptionRow => 'adopted_from' in row);
+  return { open, closed, adoptions };
+}
+
+/** What an export would change here. */
+export interface ForeseenTakeOver extends Pick<TakenOverBindings, 'imported' | 'older' | 'taken' | 'refused'> {
+  removed: number;
+  /** Bound records, after it. */
+  bound: number;
+  /** Tells whether the export would bind a record that is not bound yet. */
+  binds(entity: Entity, sourceKey: string): boolean;
+}
+
+/** Decides as `takeOverBindings` does, and writes nothing. */
+export async function foreseeTakeOver(
+  { store }: JobContext,
+  hold: RecoveryHold | null,
+  exported: ExportedBindings | null,
+): Promise<ForeseenTakeOver> {
+  const isSuccessor = await store.read('compare the lineage', (tx) => comesAfter(tx, hold, exported));
+  const foreseen = { ...nothingTakenOver(), removed: 0 };
+  /** By record: the revision at which the file has bound it so far. By id: the record. */
+  const revisions = new Map<string, number>();
+  const keysById = new Map<string, string>();
+  let added = 0;
+  for await (const chunk of inChunks(exported?.rows ?? null, 500)) {
+    const { open, closed } = sortOut(chunk);
+    await store.read('compare bindings', async (tx) => {
+      for (const entity of entities) {
+        const name = (key: string) => `${entity} ${key}`;
+        const removals = await newerThanKnown(tx, entity, ofEntity(closed, entity));
+        const gone = removals.filter(
+          ({ source_key: key, revision }) => revision !== keptGeneration && revision > (revisions.get(name(key)) ?? -1),
+        );
+        foreseen.removed += gone.length;
+        added -= (await newestRevisions(tx, 'binding', entity, keysOf(gone))).size;
+        const judged = await judgeOpen(tx, entity, ofEntity(open, entity), isSuccessor);
+        foreseen.older += judged.older;
+        foreseen.refused.push(...judged.refused);
+        for (const row of judged.newer) {
+          const heldBy = keysById.get(name(row.service_id));
+          if (heldBy !== undefined && heldBy !== row.source_key) {
+            foreseen.refused.push({ entity, sourceKey: row.source_key, serviceId: row.service_id, heldBy });
+            continue;
+          }
+          keysById.set(name(row.service_id), row.source_key);
+          revisions.set(name(row.source_key), row.revision);
+          foreseen.imported++;
+          if (!judged.holders.isBound(entity, row.source_key)) added++;
+        }
+      }
+    });
+  }
+  const before = (await store.read('count bindings', (tx) => tx.value<number>('SELECT COUNT(*) FROM binding'))) ?? 0;
+  return {
+    imported: foreseen.imported,
+    older: foreseen.older,
+    taken: foreseen.refused.length,
+    refused: foreseen.refused.slice(0, maxRefused),
+    removed: foreseen.removed,
+    bound: before + added,
+    binds: (entity, sourceKey) => revisions.has(`${entity} ${sourceKey}`),
+  };
+}
+
+function ofEntity<T extends { entity: string }>(rows: readonly T[], entity: Entity): T[] {
+  return rows.filter((row) => row.entity === entity);
+}
+
 /** Puts on the audit of each record why it was not bound. That it was adopted counts for nothing then. */
 async function refuse(tx: Tx, refused: readonly RefusedBinding[], actor: string, nowMs: number): Promise<void> {
-  for (const one of refused) await deleteAdoption(tx, one);
+  // A record that is bound here keeps what is known of it.
+  for (const one of refused) if (one.boundTo === undefined) await deleteAdoption(tx, one);
   await appendAudit(
     tx,
-    refused.map(({ entity, sourceKey, serviceId, heldBy }) => ({
+    refused.map(({ entity, sourceKey, serviceId, heldBy, boundTo }) => ({
       event: 'operator' as const,
       outcome: 'binding_refused',
       entity,
       sourceKey,
       actor,
-      detail: { serviceId, reason: `It is the ${entity} with the key ${heldBy} already; the export says it of both.` },
+      detail: {
+        serviceId,
+        reason:
+          boundTo === undefined
+            ? `It is the ${entity} with the key ${heldBy} already; the export says it of both.`
+            : `The ${entity} is ${boundTo} here: the service may have two records of it. Look at both there.`,
+      },
     })),
     nowMs,
   );
@@ -107,11 +206,13 @@ async function doubtAllBindings({ store }: JobContext, hold: RecoveryHold): Prom
   return doubted;
 }
 
-/** A line of an export whose id another record holds. */
-interface RefusedBinding extends BindingClaim {
+/** A line of an export that contradicts what the store knows. */
+export interface RefusedBinding extends BindingClaim {
   entity: Entity;
-  /** The key of that record. */
+  /** The key of the record that holds the id; its own where it has another id. */
   heldBy: string;
+  /** The id that this very record has here. */
+  boundTo?: string;
 }
 
 /** So many are named; all are counted and on the audit. */
@@ -121,7 +222,7 @@ interface TakenOverBindings {
   imported: number;
   /** The store knew the record better already. */
   older: number;
-  /** Not taken over, because another record holds the id at the service. */
+  /** Not taken over, because another record holds the id at the service, or the record has another id here. */
   taken: number;
   /** Some of those. */
   refused: RefusedBinding[];
@@ -137,21 +238,11 @@ function nothingTakenOver(): TakenOverBindings {
 async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], closing: Closing): Promise<TakenOverBindings> {
   const result = nothingTakenOver();
   for (const entity of entities) {
-    const given = rows.filter((row) => row.entity === entity);
-    // Records removed since the export stay removed.
-    const known = await newerThanKnown(tx, entity, given);
-    const claimOf = (row: BindingRow) => ({ entity, sourceKey: row.source_key, serviceId: row.service_id });
-    const holders = await BindingHolders.of(tx, known.map(claimOf));
-    // Another record holds its id by now. Its create stays in doubt, and a person finds which of the two it is.
-    const refused = known.map(claimOf).flatMap((claim) => {
-      const heldBy = holders.otherThan(claim);
-      return heldBy === null ? [] : [{ ...claim, heldBy }];
-    });
-    const newer = known.filter((row) => holders.otherThan(claimOf(row)) === null);
+    const { newer, refused, older, holders } = await judgeOpen(tx, entity, ofEntity(rows, entity), closing.isSuccessor);
     result.imported += newer.length;
     result.taken += refused.length;
     result.refused.push(...refused);
-    result.older += given.length - known.length;
+    result.older += older;
     if (newer.length === 0) continue;
     await importBindings(tx, newer, holders);
     const reason = 'The service has it already: its binding was imported.';
@@ -160,6 +251,53 @@ async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], closing: Closin
     await moveBehind(tx, entity, newer);
   }
   return result;
+}
+
+/** Sorts exported bindings of one entity into news, what the store knows better, and what contradicts it. */
+async function judgeOpen(
+  tx: Tx,
+  entity: Entity,
+  given: readonly BindingRow[],
+  isSuccessor: boolean,
+): Promise<{ newer: BindingRow[]; refused: RefusedBinding[]; older: number; holders: BindingHolders }> {
+  const claimOf = (row: BindingRow) => ({ entity, sourceKey: row.source_key, serviceId: row.service_id });
+  const other = isSuccessor ? new Map<string, string>() : await otherIds(tx, entity, given);
+  const contradicting = given.filter((row) => other.has(row.source_key));
+  const agreeing = given.filter((row) => !other.has(row.source_key));
+  // Records removed since the export stay removed.
+  const known = await newerThanKnown(tx, entity, agreeing);
+  const holders = await BindingHolders.of(tx, known.map(claimOf));
+  // Another record holds its id by now. Its create stays in doubt, and a person finds which of the two it is.
+  const taken = known.map(claimOf).flatMap((claim) => {
+    const heldBy = holders.otherThan(claim);
+    return heldBy === null ? [] : [{ ...claim, heldBy }];
+  });
+  const refused = contradicting.map((row) => ({
+    ...claimOf(row),
+    heldBy: row.source_key,
+    boundTo: other.get(row.source_key) as string,
+  }));
+  return {
+    newer: known.filter((row) => holders.otherThan(claimOf(row)) === null),
+    refused: [...taken, ...refused],
+    older: agreeing.length - known.length,
+    holders,
+  };
+}
+
+/** By key: the id of a record here that these rows say is another one, of the same generation. */
+async function otherIds(tx: Tx, entity: Entity, given: readonly BindingRow[]): Promise<Map<string, string>> {
+  if (given.length === 0) return new Map();
+  const rows = await tx.rows<{ sourceKey: string; serviceId: string; generation: number }>(
+    `SELECT source_key, service_id, generation FROM binding WHERE entity=? AND source_key IN ${placeholders(given.length)}`,
+    [entity, ...keysOf(given)],
+  );
+  const said = new Map(given.map((row) => [row.source_key, row]));
+  const differs = rows.filter(({ sourceKey, serviceId, generation }) => {
+    const row = said.get(sourceKey);
+    return row?.generation === generation && row.service_id !== serviceId;
+  });
+  return new Map(differs.map(({ sourceKey, serviceId }) => [sourceKey, serviceId]));
 }
 
 /**
@@ -198,6 +336,8 @@ async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], closi
 
 interface Closing {
   nowMs: number;
+  /** See `comesAfter`. */
+  isSuccessor: boolean;
   endWrites(tx: Tx, messageIds: readonly number[], nowMs: number): Promise<void>;
 }
 

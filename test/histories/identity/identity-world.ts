@@ -21,7 +21,7 @@ import { systemClock } from '../../../src/store/clock.js';
 import type { StoreKit } from '../../store/stores.js';
 import { settingsAround } from '../../store/stores.js';
 import { withServiceLease } from '../../support/jobs/job-lab.js';
-import { each, exportRows, holdAsLost } from '../../support/jobs/lost-store.js';
+import { each, exportOf, exportRows, holdAsLost } from '../../support/jobs/lost-store.js';
 import type { Step } from './identity-step.js';
 import { TwinErp } from './twin-erp.js';
 import { type Fate, TwinService } from './twin-service.js';
@@ -281,7 +281,7 @@ export class IdentityWorld {
     await holdAsLost(this.kit);
     this.#owners.clear();
     const fate = lookUp ? ({ to: 'in_doubt', sentSince: 1, lookUp } as const) : ({ to: 'parked' } as const);
-    const result = await recover(this.#context, this.erp, { fate, bindings: rows && each(rows), reason: 'a test' });
+    const result = await recover(this.#context, this.erp, { fate, bindings: rows && exportOf(rows), reason: 'a test' });
     if (!one || !other) return;
     const [refused] = result.bindings.refused;
     if (refused?.sourceKey !== other.source_key || refused.heldBy !== one.source_key)

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { confirmMessages } from '../../../src/operator/confirm-held.js';
 import { explainRecord } from '../../../src/operator/explain-record.js';
 import { findRecords } from '../../../src/operator/find-records.js';
-import { previewRecovery } from '../../../src/operator/recover.js';
+import { readRecoveryState } from '../../../src/operator/recover.js';
 import { rekeyRecord } from '../../../src/operator/rekey-record.js';
 import type { KnownRecord } from '../../../src/outbound/capture/known-records.js';
 import type { ReadRow } from '../../../src/outbound/capture/plan-row.js';
@@ -305,7 +305,7 @@ onSqliteLabAnd('mysql', 'an order that says which one it goes on for', (kit) => 
 
   it('keeps a lost store from sending creates again under keys that it can not make', async () => {
     const { lab } = await start();
-    expect(await previewRecovery(lab.context, lab.reader)).to.include({ isRekeyed: true });
+    expect(await readRecoveryState(lab.context)).to.include({ isRekeyed: true });
   });
 });
 

@@ -7,7 +7,7 @@ import { checkWitness, readWitness, renewWitness } from '../../../src/outbound/r
 import { readStoreInfo, writeStoreInfo } from '../../../src/store/store-info.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
 import { type Lab, type LabOptions, onAnyLab } from '../../support/jobs/job-lab.js';
-import { copyStore, each, exportRows, holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
+import { copyStore, exportOf, exportRows, holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
 
 const parked = { to: 'parked' } as const;
@@ -75,7 +75,11 @@ onAnyLab('what a recovered store believes', (kit) => {
       await loseEverything(kit);
       if (capturedBefore) await lab.capture({ sweep: true });
       await holdAsLost(kit);
-      const result = await recover(lab.context, lab.reader, { fate: parked, bindings: each(rows), reason: 'a test' });
+      const result = await recover(lab.context, lab.reader, {
+        fate: parked,
+        bindings: exportOf(rows),
+        reason: 'a test',
+      });
       expect(result).to.include({ doubtedBindings: rows.length, unbound: 0 });
       await lab.deliver();
       await expectAllAtService(lab);
@@ -92,7 +96,7 @@ onAnyLab('what a recovered store believes', (kit) => {
     const rows = (await exportRows(kit)).map((row) => ({ ...row, folded_key: 'AS IT WAS' }));
     await loseEverything(kit);
     await holdAsLost(kit);
-    await recover(lab.context, lab.reader, { fate: parked, bindings: each(rows), reason: 'x' });
+    await recover(lab.context, lab.reader, { fate: parked, bindings: exportOf(rows), reason: 'x' });
     const folded = await kit.rows('SELECT source_key, folded_key FROM binding');
     expect(folded).to.have.length(5);
     for (const row of folded) expect(row.folded_key).to.equal(foldKey(row.source_key));
@@ -123,7 +127,7 @@ onAnyLab('what a recovered store believes', (kit) => {
       return { lab, id, rows };
     };
     const recoverFrom = (lab: Lab, rows: readonly BindingRow[]) =>
-      recover(lab.context, lab.reader, { fate: parked, bindings: each(rows), reason: 'a test' });
+      recover(lab.context, lab.reader, { fate: parked, bindings: exportOf(rows), reason: 'a test' });
 
     it('counts the updates for capture.maxUpdates', async () => {
       const settings = { capture: { maxUpdates: 0 } };

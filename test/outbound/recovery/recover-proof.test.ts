@@ -6,7 +6,7 @@ import { insertRows } from '../../../src/store/rows.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
 import { type Lab, type LabOptions, onAnyLab } from '../../support/jobs/job-lab.js';
-import { copyStore, each, exportRows, holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
+import { copyStore, exportOf, exportRows, holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
 import { say } from '../../support/jobs/say.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';
 import { withMethod } from '../../support/jobs/with-method.js';
@@ -36,8 +36,8 @@ onAnyLab('what a recovery takes for proven', (kit) => {
   const messagesOf = (id: number) =>
     kit.rows("SELECT * FROM outbox_message WHERE entity='order' AND source_key=? ORDER BY revision", [String(id)]);
   const parked = { to: 'parked' } as const;
-  const recoverWith = (lab: Lab, rows: Parameters<typeof each>[0] | null) =>
-    recover(lab.context, lab.reader, { fate: parked, bindings: rows && (each(rows) as never), reason: 'a test' });
+  const recoverWith = (lab: Lab, rows: Parameters<typeof exportOf>[0] | null) =>
+    recover(lab.context, lab.reader, { fate: parked, bindings: rows && exportOf(rows), reason: 'a test' });
   const aboutOrder = (id: number) => ({ keys: [String(id)], entity: 'order' as const });
   const sendNewOrder = async (lab: Lab): Promise<number> => {
     const { id } = await insertSampleOrder(lab.erp, {});
@@ -73,7 +73,7 @@ onAnyLab('what a recovery takes for proven', (kit) => {
   /** As the check of the witness does. */
   const presumeAllSent = () => kit.store.transaction('presume', (tx) => presumeSent(tx, Date.now()));
   /** The copy is put back, and what was exported meanwhile is imported. */
-  const recoverCopy = async (lab: Lab, restore: () => Promise<void>, rows: Parameters<typeof each>[0]) => {
+  const recoverCopy = async (lab: Lab, restore: () => Promise<void>, rows: Parameters<typeof exportOf>[0]) => {
     await restore();
     await holdAsLost(kit);
     return recoverWith(lab, rows);

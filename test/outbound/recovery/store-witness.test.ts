@@ -7,10 +7,16 @@ import { useTempDir } from '../../support/temp-dir.js';
 
 describe('what the witness of a store shows', () => {
   const witness = { incarnation: 'one', auditId: 100, at: Date.UTC(2026, 10, 21, 8) };
-  const store = { incarnation: 'one', auditId: 100, predecessors: [] as string[] };
+  const store = { incarnation: 'one', auditId: 100, predecessors: [] as string[], hadWitness: true };
 
   it('nothing on a first run', () => {
-    expect(compareWitness(null, store)).to.equal(null);
+    expect(compareWitness(null, { ...store, hadWitness: false })).to.equal(null);
+  });
+
+  it('that the store may be an older copy, when it had a witness and there is none', () => {
+    const loss = compareWitness(null, store);
+    expect(loss?.kind).to.equal('unwitnessed');
+    expect(loss?.reason).to.contain('waybill recover --same-store');
   });
 
   it('nothing when the store is as far as it was seen, or farther', () => {
@@ -38,7 +44,9 @@ describe('what the witness of a store shows', () => {
   });
 
   it('nothing any more when a person has dealt with the loss on another machine', () => {
-    expect(compareWitness(witness, { incarnation: 'two', auditId: 3, predecessors: ['zero', 'one'] })).to.equal(null);
+    expect(
+      compareWitness(witness, { ...store, incarnation: 'two', auditId: 3, predecessors: ['zero', 'one'] }),
+    ).to.equal(null);
   });
 });
 

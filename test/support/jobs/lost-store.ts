@@ -4,6 +4,7 @@ import {
   type ClosedBindingRow,
   closedBindingsAfter,
 } from '../../../src/outbound/outbox/exported-bindings.js';
+import type { ExportedBindings, ExportedRow } from '../../../src/outbound/recovery/take-over-bindings.js';
 import { insertRows, type Row } from '../../../src/store/rows.js';
 import { writeStoreInfo } from '../../../src/store/store-info.js';
 import type { StoreKit } from '../../store/stores.js';
@@ -44,6 +45,11 @@ export function exportRows(kit: StoreKit): Promise<(BindingRow | ClosedBindingRo
 
 export async function* each<T>(rows: readonly T[]): AsyncGenerator<T> {
   yield* rows;
+}
+
+/** An export of these rows that does not say which store wrote it. */
+export function exportOf(rows: readonly ExportedRow[]): ExportedBindings {
+  return { lineage: null, rows: each(rows) };
 }
 
 /** Keeps what the store knows. @returns puts it back in the place of all that came since */
