@@ -76,7 +76,9 @@ export async function openBindings(
 ): Promise<ExportedBindings & { exportedAt: string; rekeyedAt: number | null }> {
   for await (const value of readSealedLines(file)) {
     const { lineage = null, exportedAt, rekeyedAt = null } = checkHeader(file, value as Partial<Header>, settings);
-    return { lineage, exportedAt, rekeyedAt, rows: readRows(file, settings) };
+    // Read again each time: a plan is made before anything is taken over.
+    const rows = { [Symbol.asyncIterator]: () => readRows(file, settings) };
+    return { lineage, exportedAt, rekeyedAt, rows };
   }
   throw new UsageError(`${file} was not written by this version's \`waybill bindings export\`.`);
 }

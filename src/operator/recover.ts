@@ -20,6 +20,7 @@ import {
 } from '../outbound/recovery/recover-messages.js';
 import {
   beginIncarnation,
+  endHold,
   lockRecoveryHold,
   type RecoveryHold,
   readRecoveryHold,
@@ -37,7 +38,7 @@ import { sweepAtNextPass } from '../store/job-runs.js';
 import { lockCaptures } from '../store/lease.js';
 import { isAnyAtWork } from '../store/lease-rows.js';
 import type { Tx } from '../store/store.js';
-import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
+import { readStoreInfo, writeStoreInfo } from '../store/store-info.js';
 import { sync } from './sync.js';
 
 interface RecoverOptions {
@@ -235,12 +236,13 @@ async function captureAll(context: JobContext, reader: ErpReader): Promise<void>
 }
 
 /** A new incarnation takes the place of the lost one, and every machine's witness learns it from the store. */
-async function succeed(tx: Tx, { witness }: RecoveryHold, exportedRekeyedAt: number | null): Promise<void> {
+async function succeed(tx: Tx, hold: RecoveryHold, exportedRekeyedAt: number | null): Promise<void> {
+  const { witness } = hold;
   await beginIncarnation(tx, witness === null ? [] : [...(witness.predecessors ?? []), witness.incarnation]);
   const rekeyedAt = witness?.rekeyedAt ?? exportedRekeyedAt;
   if (rekeyedAt !== null && (await readStoreInfo(tx, 'rekeyed_at')) === null)
     await writeStoreInfo(tx, 'rekeyed_at', String(rekeyedAt));
-  await deleteStoreInfo(tx, 'recovery');
+  await endHold(tx, hold);
   // Removals were not decided meanwhile, and the cursors have moved past cancelled rows.
   for (const entity of entities) await sweepAtNextPass(tx, entity);
 }

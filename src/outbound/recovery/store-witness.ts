@@ -251,7 +251,13 @@ export async function releaseSameStore(tx: Tx, hold: RecoveryHold): Promise<void
   await lockRecoveryHold(tx, hold);
   if (hold.witness !== null) throw new Error(`The witness proves the contrary: ${hold.reason}.`);
   if (hold.copyAt !== null) await forgetPresumption(tx, hold.copyAt);
+  await endHold(tx, hold);
+}
+
+/** Lets delivery go on. A witness that was missing begins anew, or its absence would hold the store again. */
+export async function endHold(tx: Tx, { witness }: RecoveryHold): Promise<void> {
   await deleteStoreInfo(tx, 'recovery');
+  if (witness === null) await deleteStoreInfo(tx, 'witnessed');
 }
 
 /**

@@ -27,7 +27,7 @@ export interface TakenOver {
 
 /** An export of bindings, and the store that wrote it. */
 export interface ExportedBindings {
-  /** In the order of the file. */
+  /** In the order of the file, from its beginning each time. */
   rows: AsyncIterable<ExportedRow>;
   /** The name of that store, and those of the stores that it had replaced; null: an earlier version wrote the file. */
   lineage: readonly string[] | null;
