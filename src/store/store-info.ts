@@ -20,7 +20,7 @@ type StoreInfoName =
   | 'recovered_to'
   /** The audit line that the witness was told of last. Retention may remove the line. */
   | 'witnessed'
-  /** Machines and files where a witness of a store on a server was written. */
+  /** Machines and folders where a witness of a store on a server was written. */
   | 'witness_places'
   /** The last attempt, and the last line of the audit, that the figures count. */
   | 'figures'

@@ -62,7 +62,12 @@ describe('Going live with a production service', function () {
     expect(JSON.parse(shown.stdout).open.orders + JSON.parse(shown.stdout).captured.orders).to.equal(30);
     expect((await waybill.run('go-live')).code, 'no terminal, no --yes').to.equal(2);
 
-    expect((await waybill.run('go-live', '--yes')).code).to.equal(0);
+    const unsaid = await waybill.run('go-live', '--yes');
+    expect([unsaid.code, unsaid.stderr.includes('add --first-installation')]).to.deep.equal([2, true]);
+    expect(shown.stdout).to.contain('"asksForFirst":true');
+    expect((await waybill.run('go-live', '--yes', '--first-installation')).code).to.equal(0);
+    // Said once: a script that says it again is no mistake.
+    expect((await waybill.run('go-live', '--yes', '--first-installation')).stdout).to.contain('is live already');
     expect((await waybill.run('sync')).code).to.equal(0);
     expect(sandbox.counts()).to.include({ orders: 40, customers: 5, duplicateReferences: 0 });
   });

@@ -1,5 +1,4 @@
 import { cpSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
@@ -21,6 +20,7 @@ describe('A production store that is lost together with its witness', function (
       const databases = kind === 'mysql' ? [useMariaDb(), useMariaDb(), useMariaDb()] : [];
       let sandbox: Sandbox;
       let exported: string;
+      let stop: (() => Promise<void>) | null = null;
       const erp = () => ({ type: 'sqlite' as const, file: dir.file('erp.sqlite') });
       /** The machine with its settings; its store is the nth. */
       const machine = (nth: number) => {
@@ -34,11 +34,11 @@ describe('A production store that is lost together with its witness', function (
         });
       };
       const remove = (...what: ('store' | 'witness')[]) => {
-        const { storeFile, options } = machine(0);
         // A store on a server is lost by going to an empty database.
-        if (what.includes('store')) for (const end of ['', '-wal', '-shm']) rmSync(storeFile + end, { force: true });
-        const witness = kind === 'sqlite' ? 'witness' : 'data/witness';
-        if (what.includes('witness')) rmSync(join(options.folder, witness), { recursive: true });
+        if (what.includes('store'))
+          for (const end of ['', '-wal', '-shm']) rmSync(dir.file(`machine/waybill.sqlite${end}`), { force: true });
+        const witness = kind === 'sqlite' ? 'machine/witness' : 'machine/data/witness';
+        if (what.includes('witness')) rmSync(dir.file(witness), { recursive: true });
       };
       const succeeds = async (at: Installation, code: number, ...argv: string[]) => {
         const run = await at.run(...argv);
@@ -58,6 +58,10 @@ describe('A production store that is lost together with its witness', function (
         await succeeds(first, 0, 'bindings', 'export', exported);
         await succeeds(first, 0, 'backup', dir.file('copy'));
         onlyOnce(orders);
+      });
+      afterEach(async () => {
+        await stop?.();
+        stop = null;
       });
       after(() => sandbox.close());
 
@@ -102,7 +106,7 @@ describe('A production store that is lost together with its witness', function (
         sandbox.forgetKeys();
 
         const stopped = JSON.parse((await succeeds(copied, 3, 'sync', '--json')).stdout).deliver.stopped;
-        expect(stopped).to.contain('the witness file of this store is gone').and.to.contain('--same-store');
+        expect(stopped).to.contain('there is no witness file of this store here').and.to.contain('--same-store');
         expect((await succeeds(copied, 0, 'recover', '--dry-run')).stdout).to.contain('1 orders and 0 customers may');
         await succeeds(copied, 3, 'recover', '--yes');
         await succeeds(copied, 0, 'sync');
@@ -131,13 +135,15 @@ describe('A production store that is lost together with its witness', function (
       it('is held while it is recovered under a running daemon, which then goes on by itself', async () => {
         const same = machine(2);
         const daemon = same.daemon();
-        await daemon.line(({ message }) => message === 'Daemon started');
-        const run = await succeeds(same, 3, 'recover', '--bindings', exported, '--yes');
+        stop = async () => {
+          daemon.kill('SIGTERM');
+          await daemon.ended;
+        };
+        await daemon.line(({ message }) => message === 'Delivering from here');
+        const run = await succeeds(same, 0, 'recover', '--bindings', exported, '--yes');
         expect(run.stdout).to.contain('0 bindings were taken over');
         const late = await insertSampleOrder(erp());
         await succeeds(same, 0, 'sync');
-        daemon.kill('SIGTERM');
-        expect(await daemon.ended).to.equal(0);
         expect(sandbox.ledger().orders.map(({ reference }) => reference)).to.include(late.orderNo);
         expect(sandbox.counts()).to.include({ duplicateReferences: 0 });
       });

@@ -65,7 +65,7 @@ export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies
   const held = await until(15_000, () => isHeld(stage), 50);
   // Long enough for a pass of capture, and for a delivery if there could be one.
   await sleep(1_300);
-  await operator.insist('recover', ...recoverOptions(stage, fault, exported), '--reason', fault.kind, '--yes');
+  await recoverWhileHeld(stage, [...recoverOptions(stage, fault, exported), '--reason', fault.kind, '--yes']);
   if (held) coverage.count(`fault:${fault.kind}`);
   coverage.count(`recovery:${fault.recovery}`);
   await editWhatIsNotProven(stage, fault);
@@ -91,6 +91,16 @@ async function editWhatIsNotProven(stage: Stage, { recovery }: StoreFault): Prom
     );
   if (!(await until(15_000, async () => (await conflicts()).length > 0, 50))) return;
   await edit((await conflicts()).map(({ source_key: key }) => ({ kind: 'edit-order', pick: 0, qty: 33, key })));
+}
+
+/** A recovery that is killed behind its commit is done: asked for again, it would begin another one. */
+async function recoverWhileHeld(stage: Stage, options: readonly string[]): Promise<void> {
+  for (let tries = 1; await isHeld(stage).catch(() => true); tries++) {
+    const { code, stderr } = await stage.operator.run('recover', ...options);
+    if (code === 0 || code === 3) return;
+    if (tries === 40 || code === 2) throw new Error(`waybill recover ended with ${code}: ${stderr}`);
+    await sleep(250);
+  }
 }
 
 async function isHeld({ store }: Stage): Promise<boolean> {

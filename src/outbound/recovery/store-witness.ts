@@ -88,7 +88,7 @@ export function compareWitness(witness: Witness | null, store: StoreTrace): Stor
       ? {
           kind: 'unwitnessed',
           reason:
-            'the witness file of this store is gone, so the store may be an older copy of itself. If nothing was restored and only that file was lost, say `waybill recover --same-store`',
+            'there is no witness file of this store here, so it may be an older copy of itself. If it is the store that ran last, say `waybill recover --same-store`',
         }
       : null;
   // Another machine's witness may not know yet that the loss was dealt with.
@@ -161,7 +161,12 @@ export async function recoveryProblem(tx: Tx): Promise<string | null> {
  * the store.
  */
 export function checkWitness(store: Store, file: string, nowMs: number): Promise<RecoveryHold | null> {
-  return checkAgainst(store, file, () => readWitness(file), nowMs);
+  return checkAgainst(store, file, () => readWitness(file), nowMs, false);
+}
+
+/** The same for a store that was filled from a copy a moment ago, whoever ran it before. */
+export function checkRestored(store: Store, file: string, nowMs: number): Promise<RecoveryHold | null> {
+  return checkAgainst(store, file, () => readWitness(file), nowMs, true);
 }
 
 async function checkAgainst(
@@ -169,13 +174,15 @@ async function checkAgainst(
   file: string,
   read: () => Promise<Witness | null>,
   nowMs: number,
+  isRestored: boolean,
 ): Promise<RecoveryHold | null> {
   const before = await read();
   return store.transaction('compare the store with its witness', async (tx) => {
     const known = await readRecoveryHold(tx);
     if (known) return known;
     const trace = await traceOf(tx);
-    const hadWitness = before === null && (await lostWitness(tx, file, trace));
+    const hadWitness =
+      before === null && (await knowsAnything(tx)) && (isRestored || (await lostWitness(tx, file, trace)));
     // Another process may have written it since it was read.
     const witness = hadWitness ? await read() : before;
     const loss = compareWitness(witness, { ...trace, hadWitness });
@@ -195,24 +202,26 @@ async function checkAgainst(
 
 /**
  * Tells a witness that was lost from one that was never there. A store in a file has one witness. A store on a server has one
- * for each machine, and a machine that joins has none yet. A store that knows nothing can miss nothing.
+ * for each machine, and a machine that joins has none yet.
  */
 async function lostWitness(tx: Tx, file: string, { isWitnessed }: StoreRow): Promise<boolean> {
   if (!isWitnessed) return false;
-  if (tx.dialect.catalogue !== null) {
-    if (!(await readWitnessPlaces(tx)).includes(witnessPlace(file))) return false;
-    // Another process has compared this very store with its own witness.
-    if (await isAnyAtWork(tx)) return false;
-  }
+  if (tx.dialect.catalogue === null) return true;
+  // Another process that is at work has compared this very store with its own witness.
+  return (await readWitnessPlaces(tx)).includes(witnessPlace(file)) && !(await isAnyAtWork(tx));
+}
+
+/** A store that knows nothing misses nothing. */
+async function knowsAnything(tx: Tx): Promise<boolean> {
   const known = ['binding', 'closed_binding', 'outbox_message'].map((table) => `SELECT 1 FROM ${table}`);
   for (const select of [...known, "SELECT 1 FROM store_info WHERE name='go_live'"])
     if ((await tx.value(`${select} LIMIT 1`)) !== undefined) return true;
   return false;
 }
 
-/** Names this machine and the file: what a store on a server remembers of its witnesses. */
+/** Names this machine and the folder; not the file, which is named after the database that a copy may be restored into. */
 function witnessPlace(file: string): string {
-  return `${machineIdentity()} ${resolve(file)}`;
+  return `${machineIdentity()} ${dirname(resolve(file))}`;
 }
 
 async function readWitnessPlaces(tx: Tx): Promise<string[]> {
@@ -278,7 +287,7 @@ export async function renewWitness(
     one.incarnation === trace.incarnation && one.auditId === trace.auditId && one.rekeyedAt === trace.rekeyedAt;
   if (!isHeld && before !== null && isSame(before)) return before;
   // A file that was deleted meanwhile is written again by the process that knows what it said.
-  if (await checkAgainst(store, file, async () => (await readWitness(file)) ?? said, nowMs)) return null;
+  if (await checkAgainst(store, file, async () => (await readWitness(file)) ?? said, nowMs, false)) return null;
   const witness: Witness = { ...trace, at: nowMs };
   const note = () =>
     store.transaction('note what the witness knows', async (tx) => {
