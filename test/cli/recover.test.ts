@@ -1,4 +1,4 @@
-import { cpSync, existsSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { run } from '../../src/cli/run.js';
@@ -6,6 +6,7 @@ import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { canary, Installation } from '../e2e/installation.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
+import { rewriteSealed } from '../support/sealed-file.js';
 import { openSqlite } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { capturingOutput, type Printed } from './installation.js';
@@ -259,9 +260,48 @@ describe('waybill recover, asked in every way of a store in every state', functi
         }
       });
 
-  it('sends nothing again after any of them, also when the service has forgotten its keys', () => {
-    expect(existsSync(exported())).to.equal(true);
-    expect(sandbox.counts()).to.include({ orders, customers, duplicateReferences: 0 });
-    renameSync(exported(), `${exported()}.read`);
+  it('never sends again from the service what went out under other keys, also when the note of it was lost', async () => {
+    const bySince = ['--from-service', '--sent-since', sentSince];
+    const begin = async (name: string) => {
+      const folder = dir.file(name);
+      cpSync(dir.file('live'), folder, { recursive: true });
+      const at = installation(name);
+      change(at, "INSERT INTO store_info (name, value) VALUES ('rekeyed_at', '1700000000000')");
+      await succeeds(at, [0], 'sync', 'capture');
+      const file = join(folder, 'export.jsonl');
+      await succeeds(at, [0], 'bindings', 'export', file);
+      return { at, file };
+    };
+    const refuses = async (at: Installation, ...options: string[]) => {
+      const { code, stderr } = await waybill(at, 'recover', ...options, '--yes');
+      expect([code, stderr.includes('The records got other keys')]).to.deep.equal([2, true]);
+    };
+    const rekeyed = (at: Installation) =>
+      onStore(at, (sql) => sql("SELECT value FROM store_info WHERE name='rekeyed_at'"));
+
+    const witnessed = await begin('rekeyed');
+    remove(witnessed.at, 'store');
+    await refuses(witnessed.at, ...bySince);
+    await succeeds(witnessed.at, [3], 'recover', '--park', '--yes');
+    expect(rekeyed(witnessed.at)).to.deep.equal([{ value: '1700000000000' }]);
+
+    const all = await begin('rekeyed, all lost');
+    lose(all.at);
+    await refuses(all.at, '--bindings', all.file, ...bySince);
+    await succeeds(all.at, [0], 'recover', '--bindings', all.file, '--yes');
+    expect(rekeyed(all.at)).to.deep.equal([{ value: '1700000000000' }]);
+  });
+
+  it('takes no export of another installation, and holds nothing then', async () => {
+    cpSync(dir.file('lost with its witness'), dir.file('foreign'), { recursive: true });
+    const at = installation('foreign');
+    const file = dir.file('foreign.jsonl');
+    cpSync(exported(), file);
+    await rewriteSealed(file, (lines) => lines.replace('"e2e-test"', '"another"'));
+    for (const how of ['--dry-run', '--yes']) {
+      const { code, stderr } = await waybill(at, 'recover', '--bindings', file, how);
+      expect([code, stderr.includes('belongs to another')]).to.deep.equal([2, true]);
+    }
+    expect(holdOf(at)).to.equal(null);
   });
 });

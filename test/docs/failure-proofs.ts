@@ -351,6 +351,22 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
     ['e2e/recover.test.ts', 'removes what was cancelled while nobody knew whether it had been sent'],
   ],
+  'The store is gone, and its witness too': [
+    ['e2e/lost-with-witness.test.ts', 'sends nothing a second time, when a person recovers it from an export'],
+    [
+      'e2e/lost-with-witness.test.ts',
+      'is held while it is recovered under a running daemon, which then goes on by itself',
+    ],
+    ['cli/recover.test.ts', 'waybill recover, asked in every way of a store in every state'],
+  ],
+  'The witness file is gone': [
+    ['e2e/lost-with-witness.test.ts', 'sends nothing a second time, when the copy of last night takes its place'],
+    [
+      'e2e/lost-with-witness.test.ts',
+      'goes on with the same store and its queue, when a person says that only the witness was lost',
+    ],
+    ['outbound/recovery/store-witness.test.ts', 'leaves a running store alone whose witness file is deleted'],
+  ],
   "We restored last week's backup of the store": [
     ['e2e/recover.test.ts', 'knows a restored copy by its witness, and learns again what was sent after it was made'],
     [

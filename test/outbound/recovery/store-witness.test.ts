@@ -1,8 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { compareWitness, readWitness, writeWitness } from '../../../src/outbound/recovery/store-witness.js';
+import {
+  checkRestored,
+  checkWitness,
+  compareWitness,
+  type RecoveryHold,
+  readWitness,
+  releaseSameStore,
+  renewWitness,
+  writeWitness,
+} from '../../../src/outbound/recovery/store-witness.js';
+import { onEveryStore } from '../../store/stores.js';
 import { useTempDir } from '../../support/temp-dir.js';
 
 describe('what the witness of a store shows', () => {
@@ -47,6 +57,99 @@ describe('what the witness of a store shows', () => {
     expect(
       compareWitness(witness, { ...store, incarnation: 'two', auditId: 3, predecessors: ['zero', 'one'] }),
     ).to.equal(null);
+  });
+});
+
+onEveryStore('a store whose witness is missing', (kit) => {
+  const now = Date.UTC(2026, 10, 21, 8);
+  let folders = 0;
+  const newFile = () => join(kit.folder, `place-${++folders}`, 'witness.json');
+  const set = (name: string, value: string) =>
+    kit.store.transaction('set', (tx) => tx.run(`INSERT INTO store_info (name, value) VALUES ('${name}', '${value}')`));
+  const lease = (process: string | null, expiresAt: string) =>
+    kit.store.transaction('lease', async (tx) => {
+      await tx.run(
+        `INSERT INTO lease (name, epoch, holder, holder_process, expires_at) VALUES ('service', 1, 'somebody', ?, ${expiresAt.replace('now', tx.nowMs)})`,
+        [process],
+      );
+    });
+
+  it('is held when it had one in this place, once it knows anything, and until a person has spoken', async () => {
+    const file = newFile();
+    expect(await renewWitness(kit.store, file, now)).to.include({ at: now });
+    rmSync(file);
+    expect(await checkWitness(kit.store, file, now), 'an empty store misses nothing').to.equal(null);
+    await set('go_live', '{}');
+    const hold = await checkWitness(kit.store, file, now + 1);
+    expect(hold).to.include({ kind: 'unwitnessed', since: now + 1, witness: null });
+    expect(await renewWitness(kit.store, file, now + 2), 'nothing is written while it is held').to.equal(null);
+    expect(existsSync(file)).to.equal(false);
+    await kit.store.transaction('release', (tx) => releaseSameStore(tx, hold as RecoveryHold));
+    expect(await renewWitness(kit.store, file, now + 3)).to.include({ at: now + 3 });
+    rmSync(file);
+    expect((await checkWitness(kit.store, file, now + 4))?.kind, 'it is held again when it is lost again').to.equal(
+      'unwitnessed',
+    );
+  });
+
+  it('goes on where a start was killed between the first file and its note', async () => {
+    const file = newFile();
+    await set('go_live', '{}');
+    await renewWitness(kit.store, file, now);
+    await kit.store.transaction('as the kill left it', (tx) =>
+      tx.run("DELETE FROM store_info WHERE name IN ('witnessed', 'witness_places')"),
+    );
+    expect(await checkWitness(kit.store, file, now)).to.equal(null);
+    rmSync(file);
+    expect(await checkWitness(kit.store, file, now)).to.equal(null);
+  });
+
+  it('leaves a running store alone whose witness file is deleted', async () => {
+    const file = newFile();
+    await set('go_live', '{}');
+    const said = await renewWitness(kit.store, file, now);
+    rmSync(file);
+    expect(await renewWitness(kit.store, file, now + 1, said)).to.include({ at: now + 1 });
+    expect(await readWitness(file)).to.include({ at: now + 1 });
+    // Not when what ran is no longer there.
+    rmSync(file);
+    const newer = { incarnation: said?.incarnation ?? '', auditId: 1_000_000, at: now };
+    expect(await renewWitness(kit.store, file, now + 2, newer)).to.equal(null);
+    expect(await checkWitness(kit.store, file, now + 3)).to.include({ kind: 'older' });
+  });
+
+  if (kit.dialect !== 'sqlite') {
+    it('goes on for a machine that joins, and where another process is at work on it', async () => {
+      const file = newFile();
+      await set('go_live', '{}');
+      await renewWitness(kit.store, file, now);
+      expect(await checkWitness(kit.store, newFile(), now), 'a machine that joins').to.equal(null);
+      rmSync(file);
+      await lease('boot-of-another-machine 1 2 3', 'now+60000');
+      expect(await checkWitness(kit.store, file, now), 'somebody is at work').to.equal(null);
+      await kit.store.transaction('let go', (tx) => tx.run(`UPDATE lease SET expires_at=${tx.nowMs}-1`));
+      expect((await checkWitness(kit.store, file, now))?.kind).to.equal('unwitnessed');
+    });
+
+    it('is held when it was filled from a copy, on whatever machine', async () => {
+      await set('go_live', '{}');
+      await renewWitness(kit.store, newFile(), now);
+      expect((await checkRestored(kit.store, newFile(), now))?.kind).to.equal('unwitnessed');
+    });
+  }
+
+  it('leaves behind, when it is lost itself, that its records got other keys', async () => {
+    const file = newFile();
+    await renewWitness(kit.store, file, now);
+    await set('rekeyed_at', '12');
+    await renewWitness(kit.store, file, now);
+    expect(await readWitness(file)).to.include({ rekeyedAt: 12 });
+    await kit.store.transaction('another store', (tx) =>
+      tx.run("UPDATE store_info SET value='another' WHERE name='incarnation'"),
+    );
+    const hold = await checkWitness(kit.store, file, now);
+    expect(hold?.witness).to.include({ rekeyedAt: 12 });
+    expect(hold).to.include({ kind: 'lost', copyAt: null });
   });
 });
 
