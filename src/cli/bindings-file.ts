@@ -73,7 +73,7 @@ export async function exportBindings(store: Store, settings: Settings, file: str
 export async function openBindings(
   file: string,
   settings: Settings,
-): Promise<ExportedBindings & { exportedAt: string; rekeyedAt: number | null }> {
+): Promise<ExportedBindings & { exportedAt: string }> {
   for await (const value of readSealedLines(file)) {
     const { lineage = null, exportedAt, rekeyedAt = null } = checkHeader(file, value as Partial<Header>, settings);
     // Read again each time: a plan is made before anything is taken over.

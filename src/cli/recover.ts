@@ -166,11 +166,9 @@ async function recoverBy(
     return exitCode.done;
   }
   if (!(await confirm('Do this, and let delivery go on?', options.yes))) return exitCode.failed;
-  const rekeyedAt = given?.rekeyedAt ?? null;
   const result = await recover(context, reader, {
     fate,
     bindings: given,
-    rekeyedAt,
     reason: options.reason ?? noReason,
   });
   output.json({ environment, dryRun: false, ...result });

@@ -44,8 +44,6 @@ import { sync } from './sync.js';
 interface RecoverOptions {
   fate: UnboundFate;
   bindings: ExportedBindings | null;
-  /** When records got other keys, as the export says; null: it does not, or there is none. */
-  rekeyedAt?: number | null;
   reason: string;
 }
 
@@ -128,15 +126,17 @@ async function holdDelivery(
   { store, clock, settings, actor, nowMs }: JobContext,
   reason: string,
 ): Promise<RecoveryHold> {
-  const known = await store.read('read the hold', readRecoveryHold);
-  if (known) return known;
   const hold = await store.transaction('hold delivery', async (tx) => {
+    const known = await readRecoveryHold(tx);
+    if (known) return known;
     const at = nowMs();
     const stated = await stateLoss(tx, at);
     const detail = { loss: stated.reason, reason };
     await appendAudit(tx, { event: 'operator', outcome: 'loss_stated', actor, detail }, at);
     return stated;
   });
+  // The witness holds a store before anything is sent from it.
+  if (hold.kind !== 'stated') return hold;
   // What the gate of another process knows already still counts there for so long.
   await clock.sleep(oldAnswerMs + 5);
   const giveUpAt = performance.now() + 2 * settings.service.deadlineSeconds * 1000 + 10_000;
@@ -169,8 +169,9 @@ export async function keepSameStore({ store, actor, nowMs }: JobContext, reason:
 
 /**
  * Rebuilds what a lost or restored store has to know before anything may be sent, and ends the hold, which it begins itself
- * where there is none: bindings from a file, what any binding says of the service doubted, then every eligible row of the ERP read, then each create that may
- * have been sent marked as such. The new incarnation keeps updates from using keys that the lost store has used.
+ * where there is none. It takes bindings from a file, doubts what any binding says of the service, reads every eligible row of
+ * the ERP, and marks each create that may have been sent. The new incarnation keeps updates from using keys that the lost store
+ * has used.
  * @throws when the ERP could not be read to its end; the hold stays then. And when another recovery has ended the hold meanwhile
  */
 export async function recover(context: JobContext, reader: ErpReader, options: RecoverOptions): Promise<RecoverResult> {
@@ -190,7 +191,7 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
     const { refused: _, ...counts } = bindings;
     const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to, unproven };
     await markRecovered(tx);
-    await succeed(tx, hold, options.rekeyedAt ?? null);
+    await succeed(tx, hold, options.bindings?.rekeyedAt ?? null);
     await appendAudit(
       tx,
       {

@@ -115,7 +115,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     const fate = { to: 'parked' } as const;
     const { bindings } = await recover(lab.context, lab.reader, {
       fate,
-      bindings: { lineage: null, rows: exported() },
+      bindings: { lineage: null, rekeyedAt: null, rows: exported() },
       reason: 'a test',
     });
     await pass;

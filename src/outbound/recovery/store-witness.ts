@@ -51,7 +51,7 @@ export async function readWitness(file: string): Promise<Witness | null> {
     // Told below, as any other content that is no witness.
   }
   throw new StoreError(
-    `The file ${file} is no witness of a store. If the store is the newest one there is, delete that file and say \`waybill recover --same-store\`.`,
+    `The file ${file} is no witness of a store. If the store is the newest one there is, delete that file, and say \`waybill recover --same-store\` if delivery is held then.`,
   );
 }
 
@@ -241,11 +241,9 @@ async function noteWitnessPlace(tx: Tx, file: string): Promise<void> {
 
 /**
  * Puts a loss on record because a person says so, although nothing here proves it: from here on no process delivers until the
- * recovery has ended. @returns the hold, or the one that is there already
+ * recovery has ended.
  */
 export async function stateLoss(tx: Tx, nowMs: number): Promise<RecoveryHold> {
-  const known = await readRecoveryHold(tx);
-  if (known) return known;
   const reason = 'a person said that a store was lost or replaced by an older copy';
   const hold: RecoveryHold = { kind: 'stated', reason, since: nowMs, witness: null, copyAt: null };
   await writeStoreInfo(tx, 'recovery', JSON.stringify(hold));

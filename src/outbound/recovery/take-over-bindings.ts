@@ -31,6 +31,8 @@ export interface ExportedBindings {
   rows: AsyncIterable<ExportedRow>;
   /** The name of that store, and those of the stores that it had replaced; null: an earlier version wrote the file. */
   lineage: readonly string[] | null;
+  /** When records of that store got other keys; null: they never did, or an earlier version wrote the file. */
+  rekeyedAt: number | null;
 }
 
 /**

@@ -49,7 +49,7 @@ export async function* each<T>(rows: readonly T[]): AsyncGenerator<T> {
 
 /** An export of these rows that does not say which store wrote it. */
 export function exportOf(rows: readonly ExportedRow[]): ExportedBindings {
-  return { lineage: null, rows: each(rows) };
+  return { lineage: null, rekeyedAt: null, rows: each(rows) };
 }
 
 /** Keeps what the store knows. @returns puts it back in the place of all that came since */
