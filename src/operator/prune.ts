@@ -13,7 +13,7 @@ import type { Lease } from '../store/lease.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
-import { quotaLeft, spendQuota } from './prune-quota.js';
+import { isUnspent, quotaLeft, spendQuota } from './prune-quota.js';
 import { pruneFindings, pruneRuns } from './reconcile/reconcile-rows.js';
 
 /** What decides whether a message may be forgotten. */
@@ -236,6 +236,8 @@ interface MessageQuota {
   messages: number;
   bodies: number;
   attempts: number;
+  /** No attempt has gone this night. */
+  isUnspent: boolean;
 }
 
 async function messageQuota(
@@ -248,10 +250,11 @@ async function messageQuota(
     messages: await quotaLeft(tx, 'outbox_message', messagesDays, elapsed),
     bodies: await quotaLeft(tx, 'message_body', Math.min(bodiesDays, messagesDays), elapsed),
     attempts: await quotaLeft(tx, 'attempt', messagesDays, elapsed),
+    isUnspent: await isUnspent(tx, 'attempt'),
   };
 }
 
-/** Takes what removing a message costs, if as much is left. One with more attempts than a night allows may go with the first of them. */
+/** Takes what removing a message costs, if as much is left. One with more attempts than a night allows has a night of its own. */
 function takeFrom(
   left: MessageQuota,
   { decision, hasBody }: Pick<OldMessage, 'hasBody'> & { decision: string },
@@ -259,11 +262,12 @@ function takeFrom(
 ): boolean {
   const isMessage = decision === 'message';
   const cost = { messages: isMessage ? 1 : 0, bodies: hasBody ? 1 : 0, attempts: isMessage ? attempts : 0 };
-  if (cost.messages > left.messages || cost.bodies > left.bodies || (cost.attempts > 0 && left.attempts <= 0))
-    return false;
+  if (cost.messages > left.messages || cost.bodies > left.bodies) return false;
+  if (cost.attempts > left.attempts && !left.isUnspent) return false;
   left.messages -= cost.messages;
   left.bodies -= cost.bodies;
-  left.attempts -= cost.attempts;
+  left.attempts = Math.max(0, left.attempts - cost.attempts);
+  left.isUnspent &&= cost.attempts === 0;
   return true;
 }
 

@@ -47,6 +47,8 @@ export interface ClockRecord {
   boot: Omit<ClockReading, 'wallMs'>;
   /** Those of the last day, and the one in force. */
   leads: Lead[];
+  /** The lead at the last look. */
+  leadMs: number;
 }
 
 /** Clocks that disagree by a day or more. */
@@ -72,12 +74,13 @@ export interface PassedTime {
  */
 export function notice(known: ClockRecord | null, now: ClockReading, newestRowMs: number | null): ClockRecord {
   const elapsedMs = known === null ? 0 : elapsedAt(known, now);
-  const lead = now.wallMs - elapsedMs;
+  const leadMs = now.wallMs - elapsedMs;
   const begun: Lead[] = newestRowMs !== null && newestRowMs < now.wallMs ? [{ ms: newestRowMs, seenMs: 0 }] : [];
   return {
     elapsedMs,
     boot: { bootId: now.bootId, bootMs: now.bootMs },
-    leads: withLead(known?.leads ?? begun, lead, elapsedMs),
+    leads: withLead(known ?? { leads: begun, leadMs: begun[0]?.ms ?? leadMs }, { ms: leadMs, seenMs: elapsedMs }),
+    leadMs,
   };
 }
 
@@ -89,16 +92,16 @@ function elapsedAt({ elapsedMs, boot }: ClockRecord, { bootId, bootMs }: ClockRe
   return boot.bootId === bootId && boot.bootMs <= bootMs ? elapsedMs + bootMs - boot.bootMs : elapsedMs;
 }
 
-function withLead(leads: readonly Lead[], ms: number, seenMs: number): Lead[] {
-  const isSame = (one: Lead) => Math.abs(one.ms - ms) <= clockToleranceMs;
-  const isRecent = (one: Lead) => seenMs - one.seenMs <= believedAfterMs;
+function withLead({ leads, leadMs }: Pick<ClockRecord, 'leads' | 'leadMs'>, now: Lead): Lead[] {
+  const isNear = (one: Lead, ms: number) => Math.abs(one.ms - ms) <= clockToleranceMs;
   // A lead stays as it was first seen: a clock that creeps ahead within the tolerance comes to a new one.
-  if (leads.some(isSame))
-    return leads.map((one) => (isSame(one) ? { ...one, seenMs } : one)).filter((one) => isRecent(one));
-  // The one before was in force until now, although nobody looked.
-  const lastSeenMs = Math.max(...leads.map((one) => one.seenMs));
-  const known = leads.map((one) => (one.seenMs === lastSeenMs ? { ...one, seenMs } : one)).filter(isRecent);
-  return mergeLowest([...known, { ms, seenMs }]);
+  const isKnown = leads.some((one) => isNear(one, now.ms));
+  // The one before was in force until a new one came, although nobody looked.
+  const inForceMs = isKnown ? now.ms : leadMs;
+  const recent = leads
+    .map((one) => (isNear(one, inForceMs) ? { ...one, seenMs: now.seenMs } : one))
+    .filter((one) => now.seenMs - one.seenMs <= believedAfterMs);
+  return isKnown ? recent : mergeLowest([...recent, now]);
 }
 
 /** Keeps the record small, on the safe side: two leads become the lower one. */
@@ -165,9 +168,8 @@ export async function lookAtClocks(tx: Tx, clocks: Clocks): Promise<PassedTime> 
 export async function readClockDoubt(tx: Tx, nowMs: number): Promise<ClockDoubt | null> {
   const known = await readRecord(tx);
   if (known === null) return null;
-  const inForce = known.leads.reduce((last, one) => (one.seenMs >= last.seenMs ? one : last));
   const database = await databaseMs(tx);
-  const wallMs = known.elapsedMs + inForce.ms;
+  const wallMs = known.elapsedMs + known.leadMs;
   return concludeTime(known, wallMs, database === null ? null : wallMs - (nowMs - database)).doubt;
 }
 
@@ -177,6 +179,7 @@ function isWorthNoting(known: ClockRecord, next: ClockRecord): boolean {
     next.elapsedMs - known.elapsedMs >= noteEveryMs ||
     next.boot.bootId !== known.boot.bootId ||
     next.boot.bootMs < known.boot.bootMs ||
+    Math.abs(next.leadMs - known.leadMs) > clockToleranceMs ||
     leads(next) !== leads(known)
   );
 }
