@@ -142,6 +142,11 @@ export function before(elapsed: Elapsed, ms: number): Elapsed {
   return (elapsed - ms) as Elapsed;
 }
 
+/** The earlier of two moments. Pure. */
+export function earlier(one: Elapsed, other: Elapsed): Elapsed {
+  return one < other ? one : other;
+}
+
 interface Clocks {
   nowMs: () => number;
   clock: MachineClock;
@@ -149,6 +154,16 @@ interface Clocks {
 
 /** Looks at all clocks and puts on record what they show, in a transaction that may write. */
 export async function lookAtClocks(tx: Tx, clocks: Clocks): Promise<PassedTime> {
+  const { record, wallMs } = await noteClocks(tx, clocks);
+  return concludeTime(record, wallMs, await databaseMs(tx));
+}
+
+/** The moment in the store's own time, in a transaction that may write. */
+export async function noteElapsed(tx: Tx, clocks: Clocks): Promise<Elapsed> {
+  return (await noteClocks(tx, clocks)).record.elapsedMs as Elapsed;
+}
+
+async function noteClocks(tx: Tx, clocks: Clocks): Promise<{ record: ClockRecord; wallMs: number }> {
   const look = (): ClockReading => ({ ...clocks.clock.sinceBoot(), wallMs: clocks.nowMs() });
   let known = await readRecord(tx);
   let now = look();
@@ -161,7 +176,13 @@ export async function lookAtClocks(tx: Tx, clocks: Clocks): Promise<PassedTime> 
     next = notice(known, now, newestRowMs);
     await writeStoreInfo(tx, 'elapsed', JSON.stringify(next));
   }
-  return concludeTime(next, now.wallMs, await databaseMs(tx));
+  return { record: next, wallMs: now.wallMs };
+}
+
+/** The moment in the store's own time. Writes nothing, so it is none to put on record. */
+export async function readElapsed(tx: Tx, { nowMs, clock }: Clocks): Promise<Elapsed> {
+  const { elapsedMs } = notice(await readRecord(tx), { ...clock.sinceBoot(), wallMs: nowMs() }, null);
+  return elapsedMs as Elapsed;
 }
 
 /** Why the clocks are not believed, as of the last look of a daemon. Writes nothing. */

@@ -3,7 +3,7 @@ import type { ErpReader } from '../../erp/erp-reader.js';
 import { defaultSource, type Entity, type JsonValue, keysBefore, nextKey, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { before, lookAtClocks } from '../../store/elapsed-time.js';
+import { before, noteElapsed } from '../../store/elapsed-time.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { type CountingSweep, countMissing } from '../outbox/bindings.js';
@@ -123,7 +123,7 @@ async function removePage(
     // A dry run counts nothing: it shows what becomes of a record that stays away for long enough.
     let counted: Iterable<string> | null = missing;
     if (missing && sweep && lease) {
-      const { elapsed: answeredAt } = await lookAtClocks(tx, context);
+      const answeredAt = await noteElapsed(tx, context);
       const askedAt = before(answeredAt, Math.max(0, clock.sinceBoot().bootMs - askedBootMs));
       counted = await countMissing(tx, entity, { keys, missing, askedAt, answeredAt, deletedAfterMs }, sweep);
     }
