@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type ClockReading, clockToleranceMs } from '../../src/store/clock.js';
-import { type ClockRecord, concludeTime, horizonOf, notice } from '../../src/store/elapsed-time.js';
+import { deleteOldest } from '../../src/store/delete-oldest.js';
+import { before, type ClockRecord, concludeTime, horizonOf, notice } from '../../src/store/elapsed-time.js';
+import type { Tx } from '../../src/store/store.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -78,6 +80,18 @@ function happen(world: World, one: Event): void {
 }
 
 describe('time that surely passed', () => {
+  it('is no wall time: the compiler refuses one where something can not be undone', () => {
+    const refused = async (tx: Tx) => {
+      // @ts-expect-error a wall time is no moment of the store's own time
+      before(Date.now(), 1);
+      // @ts-expect-error a wall time is no time that has surely come
+      horizonOf({ sure: Date.now() }, 1);
+      // @ts-expect-error a wall time is no horizon
+      await deleteOldest(tx, { table: 'alert', key: 'id', where: 'over_told_at<?', before: Date.now() }, 1);
+    };
+    expect(refused).to.be.a('function');
+  });
+
   it('is never more than what truly passed, whatever clocks and machines do', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), (events) => {
