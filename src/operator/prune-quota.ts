@@ -52,11 +52,6 @@ export async function quotaLeft(tx: Tx, table: PrunedTable, days: number, elapse
   return leftOf(quota, days);
 }
 
-/** Whether nothing was removed from a table this night. Asked after `quotaLeft`. */
-export async function isUnspent(tx: Tx, table: PrunedTable): Promise<boolean> {
-  return (await readQuota(tx, table))?.removed === 0;
-}
-
 /** Puts on record what was removed, in the transaction that asked for `quotaLeft`. */
 export async function spendQuota(tx: Tx, table: PrunedTable, count: number): Promise<void> {
   const quota = count > 0 ? await readQuota(tx, table) : null;

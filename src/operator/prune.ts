@@ -13,7 +13,7 @@ import type { Lease } from '../store/lease.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
-import { isUnspent, quotaLeft, spendQuota } from './prune-quota.js';
+import { quotaLeft, spendQuota } from './prune-quota.js';
 import { pruneFindings, pruneRuns } from './reconcile/reconcile-rows.js';
 
 /** What decides whether a message may be forgotten. */
@@ -211,10 +211,17 @@ async function pruneMessages(
     fits.map(({ id }) => id),
   );
   const list = placeholders(ids.length);
+  const own = ids.length && (await tx.run(`DELETE FROM attempt WHERE message_id IN ${list}`, ids));
+  const waiting = new Map(
+    chosen
+      .filter((one) => one.decision === 'message' && !fits.includes(one))
+      .map(({ id }) => [id, attempts.get(id) ?? 0]),
+  );
+  const trimmed = left === null ? 0 : await trimAttempts(tx, left, waiting);
   const removed = {
     ...erased,
     messages: ids.length && (await tx.run(`DELETE FROM outbox_message WHERE id IN ${list}`, ids)),
-    attempts: ids.length && (await tx.run(`DELETE FROM attempt WHERE message_id IN ${list}`, ids)),
+    attempts: own + trimmed,
   };
   await spendQuota(tx, 'outbox_message', removed.messages);
   await spendQuota(tx, 'message_body', removed.bodies);
@@ -236,8 +243,6 @@ interface MessageQuota {
   messages: number;
   bodies: number;
   attempts: number;
-  /** No attempt has gone this night. */
-  isUnspent: boolean;
 }
 
 async function messageQuota(
@@ -250,11 +255,10 @@ async function messageQuota(
     messages: await quotaLeft(tx, 'outbox_message', messagesDays, elapsed),
     bodies: await quotaLeft(tx, 'message_body', Math.min(bodiesDays, messagesDays), elapsed),
     attempts: await quotaLeft(tx, 'attempt', messagesDays, elapsed),
-    isUnspent: await isUnspent(tx, 'attempt'),
   };
 }
 
-/** Takes what removing a message costs, if as much is left. One with more attempts than a night allows has a night of its own. */
+/** Takes what removing a message costs, if as much is left. */
 function takeFrom(
   left: MessageQuota,
   { decision, hasBody }: Pick<OldMessage, 'hasBody'> & { decision: string },
@@ -262,13 +266,23 @@ function takeFrom(
 ): boolean {
   const isMessage = decision === 'message';
   const cost = { messages: isMessage ? 1 : 0, bodies: hasBody ? 1 : 0, attempts: isMessage ? attempts : 0 };
-  if (cost.messages > left.messages || cost.bodies > left.bodies) return false;
-  if (cost.attempts > left.attempts && !left.isUnspent) return false;
+  if (cost.messages > left.messages || cost.bodies > left.bodies || cost.attempts > left.attempts) return false;
   left.messages -= cost.messages;
   left.bodies -= cost.bodies;
-  left.attempts = Math.max(0, left.attempts - cost.attempts);
-  left.isUnspent &&= cost.attempts === 0;
+  left.attempts -= cost.attempts;
   return true;
+}
+
+/** A message with more attempts than a night allows loses the oldest of them first. @returns how many */
+async function trimAttempts(tx: Tx, left: MessageQuota, attempts: ReadonlyMap<number, number>): Promise<number> {
+  const [large] = [...attempts].find(([, count]) => count > left.attempts) ?? [];
+  if (large === undefined || left.attempts === 0) return 0;
+  const rows = await tx.rows<{ id: number }>(
+    `SELECT id FROM attempt WHERE message_id=? ORDER BY id LIMIT ${Math.trunc(left.attempts)}`,
+    [large],
+  );
+  const ids = rows.map(({ id }) => id);
+  return tx.run(`DELETE FROM attempt WHERE id IN ${placeholders(ids.length)}`, ids);
 }
 
 async function countAttempts(tx: Tx, messages: readonly { id: number }[]): Promise<Map<number, number>> {
