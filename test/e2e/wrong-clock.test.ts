@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
-import { eachStore, useStore } from '../store/stores.js';
+import { behaviour, eachStore, useStore } from '../store/stores.js';
 import { WallClock } from '../torture/clock-steps.js';
 import { canary, type Daemon, eventually, Installation } from './installation.js';
 
 const dayMs = 86_400_000;
 const history = ['audit_log', 'outbox_message', 'message_body', 'attempt', 'invoice_pull', 'figure'];
 
-eachStore(['sqlite', 'mysql', 'postgres'], (type, name) =>
+eachStore(behaviour('postgres'), (type, name) =>
   describe(`a daemon whose clock is 1200 days ahead for four seconds (${name})`, function () {
     this.timeout(120_000);
     const kit = useStore(type);
