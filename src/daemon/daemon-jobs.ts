@@ -44,6 +44,7 @@ export interface DaemonPartners {
 const writeBackSweepMs = 20_000;
 /** After so long without a prune, one is made up for. */
 const missedPruneMs = 48 * 3_600_000;
+const lookForMissedMs = 3_600_000;
 /** The first look for alerts waits for the first capture, but no longer than this. */
 const graceMs = 600_000;
 
@@ -163,7 +164,7 @@ export function scheduleJobs(
     const removed = await noting('prune', pruned, () => (signal.aborted ? undefined : null));
     if (!signal.aborted) log.info('pruned', removed);
   });
-  /** A machine that is off at night would never prune. */
+  /** A machine that is off, or asleep, at night would never prune. */
   const pruneWhenMissed = scheduler.job('prune', async () => {
     const last = (await store.read('look for the last prune', listJobRuns)).find((run) => run.job === 'prune');
     if (nowMs() - (last?.succeededAt ?? 0) > missedPruneMs) await pruneNow();
@@ -229,6 +230,7 @@ export function scheduleJobs(
   scheduler.schedule('prune', settings.schedule.prune, pruneNow);
   scheduler.every(2_000, lookForAsks);
   scheduler.every(1_000, announcedNow);
+  scheduler.every(lookForMissedMs, pruneWhenMissed);
   scheduler.every(10_000, alertsNow);
   scheduler.every(60_000, figuresNow);
   scheduler.every(5_000, readBackNow);

@@ -58,6 +58,7 @@ export function describeStatus(
     ]),
     ['Oldest waiting', oldestPendingAt !== null && `captured ${ago(oldestPendingAt)}`],
     ['Oldest in doubt', oldestInDoubtAt !== null && `captured ${ago(oldestInDoubtAt)}`],
+    ['Retention', status.retentionWaits],
     ['Unsettled', unsettled > 0 && `${unsettled} orders wait for their lines`],
     [
       'Stranded',

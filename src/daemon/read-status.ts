@@ -11,11 +11,13 @@ import { writeBackKinds } from '../model/write-back.js';
 import { countOutboxUpTo } from '../operator/figures/bounded-counts.js';
 import { readSeries } from '../operator/figures/read-figures.js';
 import { countOutbox, groupMessages } from '../operator/list-messages.js';
+import { doubtInWords as clockDoubtInWords } from '../operator/prune.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { isOutdated } from '../outbound/deliver/profile-notices.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { countAdoptions } from '../outbound/outbox/adoptions.js';
 import { openAlerts } from '../store/alerts.js';
+import { readClockDoubt } from '../store/elapsed-time.js';
 import { type JobRun, listJobRuns, readBrakes, readCursor } from '../store/job-runs.js';
 import { describePause, listPauses } from '../store/lane-pauses.js';
 import { readLease } from '../store/lease.js';
@@ -104,11 +106,18 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     webhooks: settings.webhooks.enabled ? await readWebhookStatus(tx) : null,
     /** What is written back into the ERP, and with what success; empty where it is off. */
     writeBack: await writeBackStatus(tx, settings),
+    /** Why nothing is pruned by the clock as it is, or null. */
+    retentionWaits: await readRetentionWait(tx, nowMs),
     /** That nothing at all has succeeded for too long, or null. */
     silence: silent?.message ?? null,
     /** That no pull was proven for too long, or null. */
     unproven: settings.invoices.enabled ? unprovenInWords(await unprovenSince(tx), settings.alert, nowMs) : null,
   };
+}
+
+async function readRetentionWait(tx: Tx, nowMs: number): Promise<string | null> {
+  const doubt = await readClockDoubt(tx, nowMs);
+  return doubt && clockDoubtInWords(doubt);
 }
 
 async function readSources(tx: Tx, settings: Settings, runs: readonly JobRun[]) {
@@ -185,6 +194,7 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
   if (status.webhooks?.stopped) warning.push(status.webhooks.stopped);
   if (status.unproven) warning.push(status.unproven);
   if (status.notLive) warning.push(status.notLive);
+  if (status.retentionWaits) warning.push(status.retentionWaits);
   const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
   // How many of each class there are is not known then.
   if (parked >= most) warning.push(`${most}+ parked`);

@@ -1,5 +1,5 @@
 import { appendAudit } from '../audit/audit-log.js';
-import { pruneAudit } from '../audit/prune-audit.js';
+import { type AuditWalk, auditStart, pruneAudit } from '../audit/prune-audit.js';
 import { prunePulls } from '../inbound/invoices/pull-record.js';
 import { pruneEvents } from '../inbound/webhooks/webhook-rows.js';
 import type { JobContext } from '../ops/job-context.js';
@@ -7,10 +7,14 @@ import { eraseExcerpts } from '../outbound/deliver/attempts.js';
 import { keepNumbers } from '../outbound/outbox/bindings.js';
 import type { MessageState } from '../outbound/outbox/message.js';
 import { pruneAlerts } from '../store/alerts.js';
+import { clockToleranceMs } from '../store/clock.js';
+import { type ClockDoubt, type Horizon, horizonOf, lookAtClocks, type PassedTime } from '../store/elapsed-time.js';
 import type { Lease } from '../store/lease.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
-import { pruneRuns } from './reconcile/reconcile-rows.js';
+import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
+import { quotaLeft, spendQuota } from './prune-quota.js';
+import { pruneFindings, pruneRuns } from './reconcile/reconcile-rows.js';
 
 /** What decides whether a message may be forgotten. */
 export interface OldMessage {
@@ -27,9 +31,9 @@ export interface OldMessage {
 }
 
 interface Horizons {
-  /** Messages that were closed before are forgotten; milliseconds since 1970. */
-  messagesBefore: number;
-  bodiesBefore: number;
+  /** Messages that were closed before are forgotten. */
+  messagesBefore: Horizon;
+  bodiesBefore: Horizon;
 }
 
 const closedStates: readonly MessageState[] = ['delivered', 'superseded', 'discarded'];
@@ -92,83 +96,79 @@ const nothing = {
   alerts: 0,
   webhooks: 0,
   findings: 0,
+  comparisons: 0,
 };
 
 interface Batch {
   removed: Partial<PruneResult>;
   more: boolean;
-  lastId?: number;
 }
 
-const dayMs = 86_400_000;
 /** Between two batches others get their turn: a SQLite store has one writer. */
 const breathMs = 20;
 
 /**
- * Removes rows older than `retention` allows, in batches, each a transaction of its own under the lease. Bindings stay, and so
- * does a message that is open or parked, or the only memory of its record.
+ * Removes rows that have surely been kept for as long as `retention` asks, in batches, each a transaction of its own under the
+ * lease. Each batch looks at the clocks again, and one night removes a small share of each table (`quotaLeft`). Bindings stay, and
+ * so does a message that is open or parked, or the only memory of its record.
  */
 export async function prune(context: JobContext, lease: Lease, signal?: AbortSignal): Promise<PruneResult> {
   const { store, settings, nowMs, clock, actor } = context;
   const { messagesDays, bodiesDays, auditDays, batchSize } = settings.retention;
-  const at = nowMs();
-  const horizons = { messagesBefore: at - messagesDays * dayMs, bodiesBefore: at - bodiesDays * dayMs };
-  const auditBefore = at - auditDays * dayMs;
   const total = { ...nothing };
 
   /** One batch after the other until `work` says that it was the last; nothing counts that was not committed. */
-  const inBatches = async (work: (tx: Tx, afterId: number) => Promise<Batch>) => {
-    let afterId = 0;
-    for (let more = true; more && !signal?.aborted; ) {
-      const batch = await lease.write('prune', (tx) => work(tx, afterId));
+  const inBatches = async <Batched extends Batch>(
+    work: (tx: Tx, time: PassedTime, last: Batched | null) => Promise<Batched>,
+  ) => {
+    for (let last: Batched | null = null; (last === null || last.more) && !signal?.aborted; ) {
+      const before: Batched | null = last;
+      const batch: Batched = await lease.write('prune', async (tx) =>
+        work(tx, await lookAtClocks(tx, context), before),
+      );
       for (const name of Object.keys(batch.removed) as (keyof PruneResult)[]) total[name] += batch.removed[name] ?? 0;
-      more = batch.more;
-      afterId = batch.lastId ?? afterId;
-      if (more) await clock.sleep(breathMs, signal);
+      if (batch.more) await clock.sleep(breathMs, signal);
+      last = batch;
     }
   };
 
-  await inBatches(async (tx, afterId) => {
-    const page = await oldMessages(tx, afterId, batchSize);
-    const decided = page.map((message) => ({ id: message.id, decision: pruneDecision(message, horizons) }));
-    const chosen = (wanted: string) => decided.filter(({ decision }) => decision === wanted).map(({ id }) => id);
-    const ids = chosen('message');
-    await keepNumbers(tx, ids);
-    const erased = await eraseBodies(tx, [...chosen('body'), ...ids]);
-    const list = placeholders(ids.length);
-    const attempts = ids.length && (await tx.run(`DELETE FROM attempt WHERE message_id IN ${list}`, ids));
-    const messages = ids.length && (await tx.run(`DELETE FROM outbox_message WHERE id IN ${list}`, ids));
-    const youngest = Math.max(horizons.messagesBefore, horizons.bodiesBefore);
-    return {
-      removed: { ...erased, messages, attempts },
-      lastId: page.at(-1)?.id ?? afterId,
-      // Ids grow with time: behind a page that is all young there is nothing old.
-      more: page.length === batchSize && page.some(({ capturedAt }) => capturedAt < youngest),
-    };
-  });
+  await lease.write('note that clocks disagree', (tx) => noteDoubt(tx, context));
+  await inBatches<MessageBatch>((tx, time, last) => pruneMessages(tx, time, settings.retention, last));
   // Requests that belong to no message: pages of a list, orders that were read back. Those of messages go with them.
-  await inBatches(async (tx, afterId) => {
+  await inBatches<Batch & { lastId: number }>(async (tx, time, last) => {
+    const before = horizonOf(time, messagesDays);
     const rows = await tx.rows<{ id: number; messageId: number | null; intendedAt: number }>(
       `SELECT id, message_id, intended_at FROM attempt WHERE id>? ORDER BY id LIMIT ${batchSize}`,
-      [afterId],
+      [last?.lastId ?? 0],
     );
-    const old = rows.filter(({ intendedAt }) => intendedAt < horizons.messagesBefore);
-    const ids = old.filter(({ messageId }) => messageId === null).map(({ id }) => id);
-    const list = placeholders(ids.length);
-    const attempts = ids.length && (await tx.run(`DELETE FROM attempt WHERE id IN ${list}`, ids));
+    const old = rows.filter(({ intendedAt }) => intendedAt < before);
+    const own = old.filter(({ messageId }) => messageId === null);
+    const left = own.length && (await quotaLeft(tx, 'attempt', messagesDays, time.elapsed));
+    const ids = own.slice(0, left).map(({ id }) => id);
+    const attempts = ids.length && (await tx.run(`DELETE FROM attempt WHERE id IN ${placeholders(ids.length)}`, ids));
+    await spendQuota(tx, 'attempt', attempts);
     // Ids grow with time.
-    return { removed: { attempts }, lastId: rows.at(-1)?.id ?? afterId, more: old.length === batchSize };
+    const more = old.length === batchSize && ids.length === own.length;
+    return { removed: { attempts }, lastId: rows.at(-1)?.id ?? 0, more };
   });
-  const oldest: [keyof PruneResult, (tx: Tx) => Promise<number>][] = [
-    ['audit', (tx) => pruneAudit(tx, auditBefore, batchSize)],
-    ['pulls', (tx) => prunePulls(tx, auditBefore, batchSize)],
-    ['webhooks', (tx) => pruneEvents(tx, horizons.bodiesBefore, batchSize)],
-    ['findings', (tx) => pruneRuns(tx, horizons.bodiesBefore, batchSize)],
-    ['alerts', (tx) => pruneAlerts(tx, auditBefore)],
-  ];
-  for (const [name, remove] of oldest)
-    await inBatches(async (tx) => {
-      const count = await remove(tx);
+  await inBatches<Batch & { walk: AuditWalk }>(async (tx, time, last) => {
+    const horizon = { before: horizonOf(time, auditDays), latestMs: time.latestMs };
+    const most = await quotaLeft(tx, 'audit_log', auditDays, time.elapsed);
+    const pruned = await pruneAudit(tx, horizon, last?.walk ?? auditStart, { limit: batchSize, most });
+    await spendQuota(tx, 'audit_log', pruned.removed);
+    return { removed: { audit: pruned.removed }, more: pruned.more, walk: pruned.walk };
+  });
+  for (const [name, table, days, remove] of [
+    ['pulls', 'invoice_pull', auditDays, prunePulls],
+    ['webhooks', 'webhook_event', bodiesDays, pruneEvents],
+    ['findings', 'reconcile_finding', bodiesDays, pruneFindings],
+    ['comparisons', 'reconciliation', bodiesDays, pruneRuns],
+    ['alerts', 'alert', auditDays, pruneAlerts],
+  ] as const)
+    await inBatches(async (tx, time) => {
+      const most = Math.min(batchSize, await quotaLeft(tx, table, days, time.elapsed));
+      const count = most && (await remove(tx, horizonOf(time, days), most));
+      await spendQuota(tx, table, count);
       return { removed: { [name]: count }, more: count === batchSize };
     });
 
@@ -177,4 +177,138 @@ export async function prune(context: JobContext, lease: Lease, signal?: AbortSig
       appendAudit(tx, { event: 'prune', actor, detail: { ...total, messagesDays, bodiesDays, auditDays } }, nowMs()),
     );
   return total;
+}
+
+interface MessageBatch extends Batch {
+  lastId: number;
+  /** The youngest moment in which a message so far was captured: none that follows is older. */
+  sinceMs: number;
+}
+
+async function pruneMessages(
+  tx: Tx,
+  time: PassedTime,
+  { messagesDays, bodiesDays, batchSize }: JobContext['settings']['retention'],
+  last: MessageBatch | null,
+): Promise<MessageBatch> {
+  const horizons = { messagesBefore: horizonOf(time, messagesDays), bodiesBefore: horizonOf(time, bodiesDays) };
+  const page = await oldMessages(tx, last?.lastId ?? 0, batchSize);
+  let sinceMs = last?.sinceMs ?? 0;
+  const decided = page.map((message) => {
+    // Messages stand in the order in which they were captured: a clock that was slow for a moment makes none of them old.
+    if (message.capturedAt <= time.latestMs + clockToleranceMs) sinceMs = Math.max(sinceMs, message.capturedAt);
+    const closedAt = message.closedAt === null ? null : Math.max(message.closedAt, sinceMs);
+    return { ...message, decision: pruneDecision({ ...message, closedAt }, horizons) };
+  });
+  const chosen = decided.filter(({ decision }) => decision !== 'keep');
+  const left = chosen.length > 0 ? await messageQuota(tx, time, messagesDays, bodiesDays) : null;
+  const attempts = left === null ? new Map<number, number>() : await countAttempts(tx, chosen);
+  const fits = chosen.filter((one) => left !== null && takeFrom(left, one, attempts.get(one.id) ?? 0));
+  const ids = fits.filter(({ decision }) => decision === 'message').map(({ id }) => id);
+  await keepNumbers(tx, ids);
+  const erased = await eraseBodies(
+    tx,
+    fits.map(({ id }) => id),
+  );
+  const list = placeholders(ids.length);
+  const own = ids.length && (await tx.run(`DELETE FROM attempt WHERE message_id IN ${list}`, ids));
+  const waiting = new Map(
+    chosen
+      .filter((one) => one.decision === 'message' && !fits.includes(one))
+      .map(({ id }) => [id, attempts.get(id) ?? 0]),
+  );
+  const trimmed = left === null ? 0 : await trimAttempts(tx, left, waiting);
+  const removed = {
+    ...erased,
+    messages: ids.length && (await tx.run(`DELETE FROM outbox_message WHERE id IN ${list}`, ids)),
+    attempts: own + trimmed,
+  };
+  await spendQuota(tx, 'outbox_message', removed.messages);
+  await spendQuota(tx, 'message_body', removed.bodies);
+  await spendQuota(tx, 'attempt', removed.attempts);
+  const youngest = Math.max(horizons.messagesBefore, horizons.bodiesBefore);
+  return {
+    removed,
+    lastId: page.at(-1)?.id ?? 0,
+    sinceMs,
+    // Ids grow with time: behind a page that is all young there is nothing old.
+    more:
+      page.length === batchSize &&
+      page.some(({ capturedAt }) => capturedAt < youngest) &&
+      (left === null || left.messages > 0 || left.bodies > 0),
+  };
+}
+
+interface MessageQuota {
+  messages: number;
+  bodies: number;
+  attempts: number;
+}
+
+async function messageQuota(
+  tx: Tx,
+  { elapsed }: PassedTime,
+  messagesDays: number,
+  bodiesDays: number,
+): Promise<MessageQuota> {
+  return {
+    messages: await quotaLeft(tx, 'outbox_message', messagesDays, elapsed),
+    bodies: await quotaLeft(tx, 'message_body', Math.min(bodiesDays, messagesDays), elapsed),
+    attempts: await quotaLeft(tx, 'attempt', messagesDays, elapsed),
+  };
+}
+
+/** Takes what removing a message costs, if as much is left. */
+function takeFrom(
+  left: MessageQuota,
+  { decision, hasBody }: Pick<OldMessage, 'hasBody'> & { decision: string },
+  attempts: number,
+): boolean {
+  const isMessage = decision === 'message';
+  const cost = { messages: isMessage ? 1 : 0, bodies: hasBody ? 1 : 0, attempts: isMessage ? attempts : 0 };
+  if (cost.messages > left.messages || cost.bodies > left.bodies || cost.attempts > left.attempts) return false;
+  left.messages -= cost.messages;
+  left.bodies -= cost.bodies;
+  left.attempts -= cost.attempts;
+  return true;
+}
+
+/** A message with more attempts than a night allows loses the oldest of them first. @returns how many */
+async function trimAttempts(tx: Tx, left: MessageQuota, attempts: ReadonlyMap<number, number>): Promise<number> {
+  const [large] = [...attempts].find(([, count]) => count > left.attempts) ?? [];
+  if (large === undefined || left.attempts === 0) return 0;
+  const rows = await tx.rows<{ id: number }>(
+    `SELECT id FROM attempt WHERE message_id=? ORDER BY id LIMIT ${Math.trunc(left.attempts)}`,
+    [large],
+  );
+  const ids = rows.map(({ id }) => id);
+  return tx.run(`DELETE FROM attempt WHERE id IN ${placeholders(ids.length)}`, ids);
+}
+
+async function countAttempts(tx: Tx, messages: readonly { id: number }[]): Promise<Map<number, number>> {
+  const rows = await tx.rows<{ messageId: number; n: number }>(
+    `SELECT message_id, COUNT(*) AS n FROM attempt WHERE message_id IN ${placeholders(messages.length)} GROUP BY message_id`,
+    messages.map(({ id }) => id),
+  );
+  return new Map(rows.map(({ messageId, n }) => [messageId, Number(n)]));
+}
+
+/** Says once in the audit why rows stay that are old by the wall clock. */
+async function noteDoubt(tx: Tx, context: JobContext): Promise<void> {
+  const { doubt } = await lookAtClocks(tx, context);
+  const isNoted = (await readStoreInfo(tx, 'prune_deferred')) !== null;
+  if ((doubt !== null) === isNoted) return;
+  if (doubt === null) return deleteStoreInfo(tx, 'prune_deferred');
+  await writeStoreInfo(tx, 'prune_deferred', doubt.of);
+  context.log.warn(doubtInWords(doubt));
+  const detail = { clock: doubt.of, aheadMs: doubt.aheadMs, reason: doubtInWords(doubt) };
+  await appendAudit(tx, { event: 'prune', outcome: 'deferred', actor: context.actor, detail }, context.nowMs());
+}
+
+/** Why nothing more is pruned than before the clocks disagreed, and until when. Pure. */
+export function doubtInWords({ of, aheadMs }: ClockDoubt): string {
+  const ahead = `${Math.floor(aheadMs / 86_400_000)} d`;
+  return of === 'machine'
+    ? `retention waits: the clock went ahead by ${ahead} while nothing shows that this time passed (it was set, or the machine was off). Nothing is removed because of it before the clock has run on for 24 hours.`
+    : `retention waits: this machine's clock is ${ahead} ahead of the clock of the store's database. Rows are removed by the earlier of the two; set the wrong clock right.`;
 }

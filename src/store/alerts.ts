@@ -1,4 +1,6 @@
 import type { JsonValue } from '../model/record.js';
+import { deleteOldest } from './delete-oldest.js';
+import type { Horizon } from './elapsed-time.js';
 import { boundedText } from './rows.js';
 import type { SqlValue, Tx } from './store.js';
 
@@ -94,9 +96,9 @@ export async function markTold(tx: Tx, id: number, state: 'raised' | 'over', now
   await tx.run(`UPDATE alert SET ${column}=?, tries=0, next_try_at=? WHERE id=?`, [nowMs, nowMs, id]);
 }
 
-/** Forgets alerts that were over, and told, before this time. */
-export async function pruneAlerts(tx: Tx, before: number): Promise<number> {
-  return tx.run('DELETE FROM alert WHERE over_told_at<?', [before]);
+/** Forgets up to `limit` alerts that were over, and told, before this time. */
+export async function pruneAlerts(tx: Tx, before: Horizon, limit: number): Promise<number> {
+  return deleteOldest(tx, { table: 'alert', key: 'id', where: 'over_told_at<? ORDER BY id', before }, limit);
 }
 
 async function selectAlerts(tx: Tx, condition: string, parameters: readonly SqlValue[] = []): Promise<Alert[]> {

@@ -21,6 +21,13 @@ export interface MachineClock extends Clock {
   sinceBoot(): { bootId: string; bootMs: number };
 }
 
+/** The time on the wall clock at a moment, beside a clock that nobody can set. */
+export interface ClockReading {
+  bootId: string;
+  bootMs: number;
+  wallMs: number;
+}
+
 /** By this the clocks of two machines may differ, or one be set, without a word about it. */
 export const clockToleranceMs = 5 * 60_000;
 

@@ -4,6 +4,8 @@ import { DataSource } from 'typeorm/data-source/DataSource.js';
 import type { StoreSettings } from '../config/sections/store.js';
 import { dialectOf } from './dialects/dialects.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
+import { MissingByElapsedTime1795800000000 } from './migrations/1795800000000-missing-by-elapsed-time.js';
+import { ExpandUnsettledByElapsedTime1795800001000 } from './migrations/1795800001000-expand-unsettled-by-elapsed-time.js';
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the older
@@ -11,7 +13,11 @@ import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
  * comes a version later, under another name, and waits until they have left. MySQL and MariaDB commit each statement that changes
  * the schema: a migration has one of them, or goes on where an interrupted run has left off, as the first one does.
  */
-export const migrations: (new () => MigrationInterface)[] = [Initial1700000000000];
+export const migrations: (new () => MigrationInterface)[] = [
+  Initial1700000000000,
+  MissingByElapsedTime1795800000000,
+  ExpandUnsettledByElapsedTime1795800001000,
+];
 
 /**
  * TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`.

@@ -26,7 +26,13 @@ type StoreInfoName =
   | 'figures'
   /** What the clock on the wall showed last, beside the time since the machine started; of a node of a cluster, that of its own. */
   | 'clock'
-  | `clock/${string}`;
+  | `clock/${string}`
+  /** How much time surely passed, see `ClockRecord`. */
+  | 'elapsed'
+  /** How many rows of a table were removed lately, see `quotaLeft`. */
+  | `pruned/${string}`
+  /** The audit says already that the clocks keep rows from being removed. */
+  | 'prune_deferred';
 
 /** With `forUpdate`, no other transaction changes or removes the row until this one ends. */
 export async function readStoreInfo(tx: Tx, name: StoreInfoName, forUpdate = false): Promise<string | null> {

@@ -39,7 +39,7 @@ async function untilQuiet(world: World, help: () => Promise<void>): Promise<void
     await world.pull();
     const now = JSON.stringify([
       world.kept.rows('SELECT id, state, park_class FROM outbox_message ORDER BY id'),
-      world.kept.rows('SELECT entity, source_key, missing_since IS NULL FROM binding ORDER BY 1, 2'),
+      world.kept.rows('SELECT entity, source_key, missing_since_elapsed IS NULL FROM binding ORDER BY 1, 2'),
       [...world.service.orders],
       [...world.service.customers],
     ]);

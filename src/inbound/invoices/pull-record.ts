@@ -1,5 +1,7 @@
 import type { Settings } from '../../config/settings.js';
-import { boundedText, deleteOldest, type Row, updateRows } from '../../store/rows.js';
+import { deleteOldest } from '../../store/delete-oldest.js';
+import type { Horizon } from '../../store/elapsed-time.js';
+import { boundedText, type Row, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { beginPasses, type PassState } from './list-proof.js';
 import { clearStaging, isGroupEnded } from './staging.js';
@@ -151,7 +153,7 @@ async function goOn(tx: Tx, { id, progress }: OpenPull, row: Readonly<Row>): Pro
 }
 
 /** Removes up to `limit` records of old pulls, never the newest. The invoices themselves stay. */
-export async function prunePulls(tx: Tx, before: number, limit: number): Promise<number> {
+export async function prunePulls(tx: Tx, before: Horizon, limit: number): Promise<number> {
   const where = 'started_at<? AND ended_at IS NOT NULL AND id<(SELECT MAX(n.id) FROM invoice_pull n) ORDER BY id';
   return deleteOldest(tx, { table: 'invoice_pull', key: 'id', where, before }, limit);
 }

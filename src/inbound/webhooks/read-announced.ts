@@ -4,6 +4,7 @@ import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import type { ServiceClient } from '../../service/service-client.js';
+import { lookAtClocks } from '../../store/elapsed-time.js';
 import { announcedInvoice, applyOwnRead } from '../invoices/apply-own-read.js';
 import { canStandInPath, invoiceQuestion, isAbsent } from '../invoices/own-read.js';
 import { lastPull } from '../invoices/pull-record.js';
@@ -119,7 +120,7 @@ export async function readAnnounced(
   lease: ServiceLease,
   signal?: AbortSignal,
 ): Promise<AnnouncedResult> {
-  const { store, settings, nowMs, random } = context;
+  const { store, settings, random } = context;
   const result: AnnouncedResult = { read: 0, needsPull: false, waits: false };
   const pending = await store.read('look for events', async (tx) => [
     await pendingEvents(tx, 'invoice', atOnce),
@@ -145,8 +146,7 @@ export async function readAnnounced(
     for (const [subject, about] of shuffled(records, random)) {
       if ((await gate.check('pull')) !== null) return { ...result, waits: true };
       const outcome = await readOne(context, client, lease, subject, about, signal);
-      const isOld = about.every(({ receivedAt }) => receivedAt < nowMs() - giveUpMs);
-      if (outcome === 'failed' && isOld) await end(context, lease, about, givenUp);
+      if (outcome === 'failed' && (await areLongAgo(context, about))) await end(context, lease, about, givenUp);
       else if (outcome === 'failed' || outcome === 'too_early') result.waits = true;
       else if (outcome === 'pull') result.needsPull = true;
       else if (outcome === 'read') result.read++;
@@ -231,6 +231,12 @@ async function awaitsOrderId({ store, nowMs }: JobContext, about: readonly Store
   const lastAt = Math.max(...about.map(({ receivedAt }) => receivedAt));
   if (lastAt < nowMs() - mayBecomeOursMs) return false;
   return store.read('look for orders without an answer', (tx) => hasCreateUnderWay(tx, lastAt));
+}
+
+/** Whether all of these events surely came long ago: a clock that is ahead must not give them up. */
+async function areLongAgo(context: JobContext, about: readonly StoredEvent[]): Promise<boolean> {
+  const { sure } = await context.store.transaction('look at the clocks', (tx) => lookAtClocks(tx, context));
+  return about.every(({ receivedAt }) => receivedAt < sure - giveUpMs);
 }
 
 /** In random order, so that records that always fail are not always first. */

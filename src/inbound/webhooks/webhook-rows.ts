@@ -1,4 +1,6 @@
-import { boundedText, deleteOldest } from '../../store/rows.js';
+import { deleteOldest } from '../../store/delete-oldest.js';
+import type { Horizon } from '../../store/elapsed-time.js';
+import { boundedText } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { WebhookEvent } from './webhook-handler.js';
 
@@ -83,7 +85,7 @@ export async function endInvoiceEvents(tx: Tx, before: number, outcome: string, 
 }
 
 /** Removes up to `limit` events that were received before this time and are not pending. */
-export async function pruneEvents(tx: Tx, before: number, limit: number): Promise<number> {
+export async function pruneEvents(tx: Tx, before: Horizon, limit: number): Promise<number> {
   const where = "received_at<? AND state<>'pending' ORDER BY received_at";
   return deleteOldest(tx, { table: 'webhook_event', key: 'event_id', where, before }, limit);
 }

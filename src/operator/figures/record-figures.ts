@@ -1,7 +1,9 @@
 import type { JobContext } from '../../ops/job-context.js';
-import { upsertRows } from '../../store/rows.js';
+import { type Horizon, horizonOf, lookAtClocks, type PassedTime } from '../../store/elapsed-time.js';
+import { placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
+import { quotaLeft, spendQuota } from '../prune-quota.js';
 import { type Counted, type EndedFigure, endedBetween, onRecord } from './attempt-figures.js';
 import { readBacklog } from './bounded-counts.js';
 import { bucketWidths, readBuckets, type Width } from './read-figures.js';
@@ -12,6 +14,8 @@ const mostAtOnce = 5_000;
 /** What is left is counted a minute later. */
 const mostTurns = 40;
 const mostCounted = 100_000;
+/** For how long hours are kept. */
+const hourDays = bucketWidths.hour.keptMs / 86_400_000;
 
 /** Adds what was done since the last time to the figures, with the backlog of now. Asked for once a minute. */
 export async function recordFigures(context: JobContext): Promise<void> {
@@ -19,8 +23,9 @@ export async function recordFigures(context: JobContext): Promise<void> {
 }
 
 /** @returns whether more is to be counted */
-async function recordSome({ store, nowMs: clock }: JobContext, looksAtBacklog: boolean): Promise<boolean> {
-  const nowMs = clock();
+async function recordSome(context: JobContext, looksAtBacklog: boolean): Promise<boolean> {
+  const { store } = context;
+  const nowMs = context.nowMs();
   const found = await store.read('count what was done', async (tx) => {
     const known = await readStoreInfo(tx, 'figures');
     const counted = parseCounted(known);
@@ -52,7 +57,8 @@ async function recordSome({ store, nowMs: clock }: JobContext, looksAtBacklog: b
   await store.transaction('write the figures', async (tx) => {
     // Another process may have counted the same attempts.
     if ((await readStoreInfo(tx, 'figures', true)) !== found.known) return;
-    for (const width of ['minute', 'hour'] as const) await addTo(tx, width, buckets, nowMs);
+    const time = await lookAtClocks(tx, context);
+    for (const width of ['minute', 'hour'] as const) await addTo(tx, width, buckets, time);
     await writeStoreInfo(tx, 'figures', JSON.stringify(found.upTo));
   });
   return found.hasMore;
@@ -70,9 +76,9 @@ function bucketOf(figure: EndedFigure, nowMs: number): Bucket {
   return bucket;
 }
 
-async function addTo(tx: Tx, width: Width, added: readonly Bucket[], nowMs: number): Promise<void> {
+async function addTo(tx: Tx, width: Width, added: readonly Bucket[], time: PassedTime): Promise<void> {
   const { ms, keptMs } = bucketWidths[width];
-  const oldest = nowMs - keptMs;
+  const oldest = horizonOf(time, keptMs / 86_400_000);
   const fresh = gather(added, (at) => at - (at % ms)).filter(({ at }) => at >= oldest);
   const [first, last] = [fresh[0], fresh.at(-1)];
   if (first && last) {
@@ -85,5 +91,31 @@ async function addTo(tx: Tx, width: Width, added: readonly Bucket[], nowMs: numb
       rows.map(({ spans, ...rest }) => ({ width, ...rest, spans: spans.join(',') })),
     );
   }
-  await tx.run('DELETE FROM figure WHERE width=? AND (at<? OR at>?)', [width, oldest, nowMs + ms]);
+  await removeFigures(tx, width, { oldest, newestMs: time.latestMs + ms }, time);
+}
+
+/** Removes what is too old, and what a clock that ran ahead has left; both only as far as all clocks of a day agree. */
+async function removeFigures(
+  tx: Tx,
+  width: Width,
+  { oldest, newestMs }: { oldest: Horizon; newestMs: number },
+  { elapsed }: PassedTime,
+): Promise<void> {
+  const where = 'width=? AND (at<? OR at>?)';
+  const over = Number(
+    await tx.value<number>(`SELECT COUNT(*) AS n FROM figure WHERE ${where}`, [width, oldest, newestMs]),
+  );
+  if (over === 0) return;
+  // Minutes are kept for a day: a share of them would be no limit.
+  const left = width === 'minute' ? over : await quotaLeft(tx, 'figure', hourDays, elapsed);
+  const most = Math.min(over, left);
+  const rows = await tx.rows<{ at: number }>(`SELECT at FROM figure WHERE ${where} ORDER BY at LIMIT ${most}`, [
+    width,
+    oldest,
+    newestMs,
+  ]);
+  const removed = rows.map(({ at }) => at);
+  if (removed.length === 0) return;
+  await tx.run(`DELETE FROM figure WHERE width=? AND at IN ${placeholders(removed.length)}`, [width, ...removed]);
+  await spendQuota(tx, 'figure', removed.length);
 }

@@ -1,5 +1,7 @@
 import type { Entity } from '../../model/record.js';
-import { boundedText, deleteOldest, insertRows, placeholders, upsertRows } from '../../store/rows.js';
+import { deleteOldest } from '../../store/delete-oldest.js';
+import type { Horizon } from '../../store/elapsed-time.js';
+import { boundedText, insertRows, placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { FieldDifference } from './compare-record.js';
 import type { Cause, FindingKind, Judgement } from './judge-pair.js';
@@ -143,15 +145,18 @@ async function forgetOldRuns(tx: Tx, subject: Subject): Promise<void> {
   await tx.run(`DELETE FROM reconciliation WHERE id IN ${list}`, old);
 }
 
-/** Removes up to `limit` findings of comparisons that are older, and what is left of those without any. @returns how many */
-export async function pruneRuns(tx: Tx, before: number, limit: number): Promise<number> {
+/** Removes up to `limit` findings of older comparisons. @returns how many */
+export async function pruneFindings(tx: Tx, before: Horizon, limit: number): Promise<number> {
   const where = 'run_id IN (SELECT r.id FROM reconciliation r WHERE r.progress_at<?) ORDER BY id';
-  const removed = await deleteOldest(tx, { table: 'reconcile_finding', key: 'id', where, before }, limit);
-  if (removed === limit) return removed;
-  await tx.run('DELETE FROM reconcile_sum WHERE run_id IN (SELECT r.id FROM reconciliation r WHERE r.progress_at<?)', [
-    before,
-  ]);
-  await tx.run('DELETE FROM reconciliation WHERE progress_at<?', [before]);
+  return deleteOldest(tx, { table: 'reconcile_finding', key: 'id', where, before }, limit);
+}
+
+/** Removes up to `limit` older comparisons that have no findings, with their sums. @returns how many */
+export async function pruneRuns(tx: Tx, before: Horizon, limit: number): Promise<number> {
+  const where =
+    'progress_at<? AND NOT EXISTS (SELECT 1 FROM reconcile_finding f WHERE f.run_id=reconciliation.id) ORDER BY id';
+  const removed = await deleteOldest(tx, { table: 'reconciliation', key: 'id', where, before }, limit);
+  await tx.run('DELETE FROM reconcile_sum WHERE run_id NOT IN (SELECT r.id FROM reconciliation r)');
   return removed;
 }
 

@@ -2,6 +2,7 @@ import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-
 import { type Entity, inSource, orderTotal, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
+import { type Elapsed, earlier, noteElapsed, readElapsed } from '../../store/elapsed-time.js';
 import { writeCursor } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
@@ -164,6 +165,8 @@ async function planAndWrite(
   const keys = rows.map((row) => row.sourceKey);
   const known = new Map([...(await knownRecords(tx, entity, keys, lease !== null)), ...replacing[entity].moved]);
   const seen = await firstSeen(tx, entity === 'order' ? keys : []);
+  const elapsed = lease === null ? await readElapsed(tx, context) : await noteElapsed(tx, context);
+  const now = { nowMs, elapsed };
   const plans: Plan[] = [];
   const refreshed: RefreshedBinding[] = [];
   const waiting: (FirstSeen & { sourceKey: string })[] = [];
@@ -173,13 +176,13 @@ async function planAndWrite(
     const { sourceKey } = row;
     const record = known.get(sourceKey) as KnownRecord;
     if (entity === 'customer' && work.knownCustomersOnly && !record.newest && !record.binding) continue;
-    let lines = judgeLines(row, record, seen.get(sourceKey), context.settings.orders.settleSeconds, nowMs);
+    let lines = judgeLines(row, record, seen.get(sourceKey), context.settings.orders.settleSeconds, now);
     const waits = lines.waits?.reason ?? null;
     if (lines.waits) {
       waiting.push({ sourceKey, ...lines.waits });
       if (lease !== null) continue;
       // A dry run shows what becomes of it when the wait is over.
-      lines = judgeLines(row, record, undefined, 0, nowMs);
+      lines = judgeLines(row, record, undefined, 0, now);
     }
     result.seen.push(row);
     if (seen.has(sourceKey)) settledKeys.push(sourceKey);
@@ -217,24 +220,27 @@ function judgeLines(
   record: KnownRecord,
   seen: FirstSeen | undefined,
   settleSeconds: number,
-  nowMs: number,
+  { nowMs, elapsed }: { nowMs: number; elapsed: Elapsed },
 ): { waits: FirstSeen | null; parkedReason: string | null } {
   if (row.entity !== 'order' || !row.content.mapped) return { waits: null, parkedReason: null };
   const hash = contentHash(row);
   if (isKnown(record, hash)) return { waits: null, parkedReason: null };
-  // A time that lies ahead is that of a fast clock: it has waited from now on at the latest.
-  const firstSeenAt = seen?.contentHash === hash ? Math.min(seen.firstSeenAt, nowMs) : nowMs;
+  const before = seen?.contentHash === hash ? seen : null;
+  const firstSeenAt = Math.min(before?.firstSeenAt ?? nowMs, nowMs);
+  // A wall clock that is set must not send an order without its lines.
+  const firstSeenElapsed = earlier(before?.firstSeenElapsed ?? elapsed, elapsed);
   const readiness = orderReadiness({
     totals: row.totals,
     ageSeconds: row.ageSeconds,
-    seenSeconds: (nowMs - firstSeenAt) / 1000,
+    seenSeconds: (elapsed - firstSeenElapsed) / 1000,
     settleSeconds,
   });
   if (readiness.ready) return { waits: null, parkedReason: null };
   const parkedReason = `Order ${row.number ?? row.sourceKey}: ${readiness.reason}. Correct the order in the ERP.`;
   // An order that is parked for this already does not wait once more.
   const waits = readiness.wait && !isKnown(record, contentHash(row, parkedReason));
-  return { waits: waits ? { firstSeenAt, contentHash: hash, reason: readiness.reason } : null, parkedReason };
+  const first = { firstSeenAt, firstSeenElapsed, contentHash: hash, reason: readiness.reason };
+  return { waits: waits ? first : null, parkedReason };
 }
 
 /** The customers of the orders that are written now come along, in the same snapshot and the same transaction. */

@@ -3,6 +3,7 @@ import type { ErpReader } from '../../erp/erp-reader.js';
 import { defaultSource, type Entity, type JsonValue, keysBefore, nextKey, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
+import { before, noteElapsed } from '../../store/elapsed-time.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { type CountingSweep, countMissing } from '../outbox/bindings.js';
@@ -112,14 +113,20 @@ async function removePage(
   sweep: CountingSweep | null,
 ): Promise<ReadonlyMap<string, string>> {
   const { entity, lease } = pass;
-  const askedAt = context.nowMs();
+  const { clock } = context;
+  // With the time in which a machine slept.
+  const askedBootMs = clock.sinceBoot().bootMs;
   const { existing, cancelled, left = new Map() } = await reader.presence(entity, keys);
   const plan = async (tx: Tx) => {
     const missing = existing && new Set(keys.filter((key) => !existing.has(key)));
     const deletedAfterMs = context.settings.capture.deletedAfterMinutes * 60_000;
-    const answer = missing && { keys, missing, askedAt, answeredAt: context.nowMs(), deletedAfterMs };
     // A dry run counts nothing: it shows what becomes of a record that stays away for long enough.
-    const counted = answer && sweep && lease ? await countMissing(tx, entity, answer, sweep) : missing;
+    let counted: Iterable<string> | null = missing;
+    if (missing && sweep && lease) {
+      const answeredAt = await noteElapsed(tx, context);
+      const askedAt = before(answeredAt, Math.max(0, clock.sinceBoot().bootMs - askedBootMs));
+      counted = await countMissing(tx, entity, { keys, missing, askedAt, answeredAt, deletedAfterMs }, sweep);
+    }
     const deleted = new Set(sweep ? counted : []);
     const goesOn = (key: string) => pass.replaced.has(`${entity} ${key}`);
     const removed = keys.filter((key) => (cancelled.has(key) || deleted.has(key)) && !goesOn(key));

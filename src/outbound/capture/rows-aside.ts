@@ -1,6 +1,7 @@
 import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
 import { defaultSource, type Entity, isShortened, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
+import type { Elapsed } from '../../store/elapsed-time.js';
 import { padded, placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { nextTurn } from '../../v8.js';
@@ -22,7 +23,7 @@ export interface OrderReadinessInput {
   totals: { lines: string; header: string } | null;
   /** Seconds since the row changed, by the ERP's clock; null when unknown. */
   ageSeconds: number | null;
-  /** Seconds since we first saw it in this form; 0 when just now. */
+  /** Seconds that surely passed since we first saw it in this form; 0 when just now. */
   seenSeconds: number;
   settleSeconds: number;
 }
@@ -55,7 +56,10 @@ export function orderReadiness(input: OrderReadinessInput): OrderReadiness {
 
 /** An order that waits for its lines, and since when it has looked as it does. */
 export interface FirstSeen {
+  /** For people. */
   firstSeenAt: number;
+  /** What the wait is counted from; null: an older version of Waybill noted it. */
+  firstSeenElapsed: Elapsed | null;
   contentHash: string;
   reason: string;
 }
@@ -64,7 +68,7 @@ export interface FirstSeen {
 export async function firstSeen(tx: Tx, sourceKeys: readonly string[]): Promise<Map<string, FirstSeen>> {
   if (sourceKeys.length === 0) return new Map();
   const found = await tx.rows<FirstSeen & { sourceKey: string }>(
-    `SELECT source_key, first_seen_at, content_hash, reason FROM unsettled WHERE source_key IN ${placeholders(sourceKeys.length)}`,
+    `SELECT source_key, first_seen_at, first_seen_elapsed, content_hash, reason FROM unsettled WHERE source_key IN ${placeholders(sourceKeys.length)}`,
     sourceKeys,
   );
   return new Map(found.map((row) => [row.sourceKey, row]));
@@ -83,6 +87,7 @@ export async function writeUnsettled(
     waiting.map((one) => ({
       source_key: one.sourceKey,
       first_seen_at: one.firstSeenAt,
+      first_seen_elapsed: one.firstSeenElapsed,
       content_hash: one.contentHash,
       reason: one.reason,
     })),

@@ -1,6 +1,6 @@
 import { defaultSource, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { clockToleranceMs } from '../../store/clock.js';
+import { type ClockReading, clockToleranceMs } from '../../store/clock.js';
 import { movePauses } from '../../store/lane-pauses.js';
 import { lockNodes } from '../../store/lease-rows.js';
 import { nodeNameHere } from '../../store/nodes.js';
@@ -8,13 +8,6 @@ import { placeholders } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
-
-/** What the clock on the wall showed at a moment, beside a clock that cannot be set. */
-export interface ClockReading {
-  bootId: string;
-  bootMs: number;
-  wallMs: number;
-}
 
 /** That the clock was set between two requests, so that their times on record do not compare. */
 export interface ClockCorrection {

@@ -1,4 +1,5 @@
 import { type Entity, entities, foldKey } from '../../model/record.js';
+import { before, type Elapsed } from '../../store/elapsed-time.js';
 import { boundedText, insertRows, placeholders, renameKeys, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
@@ -208,8 +209,8 @@ export interface CountingSweep {
 interface PresenceAnswer {
   keys: readonly string[];
   missing: ReadonlySet<string>;
-  askedAt: number;
-  answeredAt: number;
+  askedAt: Elapsed;
+  answeredAt: Elapsed;
   /** How long a record has to be missing before it counts as deleted. */
   deletedAfterMs: number;
 }
@@ -217,7 +218,7 @@ interface PresenceAnswer {
 /**
  * Notes which records are missing; those that were found start over. A sweep that broke off is tried again within seconds, so
  * that only what the last whole one missed goes on from there. Whole ones may follow each other within seconds as well, while
- * an ERP writes a row anew: how long the record has been missing counts too.
+ * an ERP writes a row anew: the time that surely passed since the record was first missed counts too.
  * @returns the keys that count as deleted: missed by the last whole sweep and by this one, and for long enough
  */
 export async function countMissing(
@@ -229,19 +230,19 @@ export async function countMissing(
   const found = keys.filter((one) => !missing.has(one));
   if (found.length > 0)
     await tx.run(
-      `UPDATE binding SET missing_since=NULL, missing_in_sweep_at=NULL WHERE entity=? AND missing_since IS NOT NULL AND source_key IN ${placeholders(found.length)}`,
+      `UPDATE binding SET missing_since_elapsed=NULL, missing_in_sweep_at=NULL WHERE entity=? AND missing_since_elapsed IS NOT NULL AND source_key IN ${placeholders(found.length)}`,
       [entity, ...found],
     );
   if (missing.size === 0) return [];
   const absent = [...missing];
   const listed = placeholders(absent.length);
   const deleted = await tx.rows<{ sourceKey: string }>(
-    `SELECT source_key FROM binding WHERE entity=? AND missing_in_sweep_at=? AND missing_since<=? AND source_key IN ${listed}`,
-    [entity, lastStartedAt, askedAt - deletedAfterMs, ...absent],
+    `SELECT source_key FROM binding WHERE entity=? AND missing_in_sweep_at=? AND missing_since_elapsed<=? AND source_key IN ${listed}`,
+    [entity, lastStartedAt, before(askedAt, deletedAfterMs), ...absent],
   );
-  // A time ahead is that of a clock that was set back since: it says nothing of how long ago it was.
+  // A moment ahead was a wall time in an older version, or was not noted before the machine lost its power: count from now.
   await tx.run(
-    `UPDATE binding SET missing_since=CASE WHEN missing_in_sweep_at=? AND missing_since<=? THEN missing_since ELSE ? END,
+    `UPDATE binding SET missing_since_elapsed=CASE WHEN missing_in_sweep_at=? AND missing_since_elapsed<=? THEN missing_since_elapsed ELSE ? END,
             missing_in_sweep_at=?
       WHERE entity=? AND source_key IN ${listed}`,
     [lastStartedAt, askedAt, answeredAt, startedAt, entity, ...absent],

@@ -104,6 +104,8 @@ export interface StoreDialect {
   readonly forShare: string;
   readonly skipLocked: string;
   readonly nowMs: string;
+  /** Whether that may be the clock of another machine. */
+  readonly hasOwnClock: boolean;
   /** What to run after personal data was deleted, so that no log of the database keeps it. */
   readonly afterErasing: string | null;
   /** A statement with `?` for its parameters, as the driver takes it. */

@@ -111,6 +111,7 @@ export const mysql: StoreDialect = {
   skipLocked: ' FOR UPDATE SKIP LOCKED',
   // From UTC: in the hour that comes twice in autumn, UNIX_TIMESTAMP(NOW()) can't tell the second from the first.
   nowMs: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)",
+  hasOwnClock: true,
   afterErasing: null,
   bind: (sql) => sql,
   parameter: (value) => value,

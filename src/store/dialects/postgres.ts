@@ -111,6 +111,7 @@ export const postgres: StoreDialect = {
   skipLocked: ' FOR UPDATE SKIP LOCKED',
   // Not now(), which stands still during a transaction.
   nowMs: 'CAST(EXTRACT(EPOCH FROM clock_timestamp())*1000 AS BIGINT)',
+  hasOwnClock: true,
   afterErasing: null,
   bind: numbered,
   parameter: fitting,

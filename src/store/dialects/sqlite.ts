@@ -75,6 +75,7 @@ export const sqlite: StoreDialect = {
   forShare: '',
   skipLocked: '',
   nowMs: `CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)`,
+  hasOwnClock: false,
   // The write-ahead log still holds the pages as they were.
   afterErasing: 'PRAGMA wal_checkpoint(TRUNCATE)',
   bind: (sql) => sql,

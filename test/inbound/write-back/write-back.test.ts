@@ -11,7 +11,6 @@ import { endWriteBackAlerts } from '../../../src/inbound/write-back/write-back-a
 import { switchWriteBack, writeAgain } from '../../../src/inbound/write-back/write-back-state.js';
 import type { SampleErpTarget } from '../../../src/lab/sample-erp/create-sample-erp.js';
 import type { WriteBackChange, WriteBackKind } from '../../../src/model/write-back.js';
-import { prune } from '../../../src/operator/prune.js';
 import { sync } from '../../../src/operator/sync.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
 import { openAlerts } from '../../../src/store/alerts.js';
@@ -19,7 +18,8 @@ import { Lease } from '../../../src/store/lease.js';
 import { markDue } from '../../../src/store/write-back-due.js';
 import { onSqliteAnd, type StoreKit, useStore } from '../../store/stores.js';
 import { wallTimeNow } from '../../support/change-sample-erp.js';
-import { type Lab, type LabOptions, useLab, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabOptions, useLab } from '../../support/jobs/job-lab.js';
+import { ageStore, pruneAll } from '../../support/jobs/pass-nights.js';
 import { waitFor } from '../../support/wait-for.js';
 
 /** An ERP with its side tables, and an account that may do what is printed and nothing else. */
@@ -839,8 +839,8 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       const sent = office.sent.length;
 
       const laterMs = 800 * 24 * oneHourMs;
-      const later = { ...lab.context, nowMs: () => Date.now() + laterMs };
-      const { messages, audit } = await withServiceLease(later, (lease) => prune(later, lease.lease));
+      await ageStore(lab, 800);
+      const { messages, audit } = await pruneAll(lab.another({}));
       expect([messages > 0, audit > 0]).to.deep.equal([true, true]);
       expect((await office.pass(laterMs)).written.orders).to.equal(0);
       expect(await office.rows(table)).to.deep.equal(before);

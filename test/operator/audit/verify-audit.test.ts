@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { appendAudit } from '../../../src/audit/audit-log.js';
-import { pruneAudit } from '../../../src/audit/prune-audit.js';
+import { auditStart, pruneAudit } from '../../../src/audit/prune-audit.js';
 import { seededRandom } from '../../../src/lab/seeded-random.js';
 import { auditHeads, exportAudit, verifyAudit } from '../../../src/operator/audit/verify-audit.js';
+import type { Horizon } from '../../../src/store/elapsed-time.js';
 import { insertRows, type Row } from '../../../src/store/rows.js';
 import type { Store } from '../../../src/store/store.js';
 import { onEveryStore } from '../../store/stores.js';
@@ -87,12 +88,24 @@ onEveryStore('the proof of the audit', (kit) => {
     for (const line of exported) expect(chains.has(JSON.parse(line.slice(65)).chain), line).to.equal(true);
   });
 
+  /** @param latestMs later times are of a clock that ran ahead */
+  const prune = async (before: number, { latestMs = Number.MAX_SAFE_INTEGER / 2, limit = 5, most = 1_000 } = {}) => {
+    let all = 0;
+    for (let walk = auditStart, more = true; more; ) {
+      const done = await kit.store.transaction('prune', (tx) =>
+        pruneAudit(tx, { before: before as Horizon, latestMs }, walk, { limit, most: most - all }),
+      );
+      all += done.removed;
+      ({ walk, more } = done);
+    }
+    return all;
+  };
+
   it('holds while chains are pruned whole', async () => {
     await append(kit.store, 20, 2);
     const other = await kit.connect();
     await append(other, 2, 2);
     await append(other, 100, 2);
-    const prune = (before: number) => kit.store.transaction('prune', (tx) => pruneAudit(tx, before, 100));
     await prune(10);
     expect((await verifyAudit(interrupted(() => prune(50)))).flaws).to.deep.equal([]);
     const left = await kit.rows('SELECT id FROM audit_chain');
@@ -112,12 +125,11 @@ onEveryStore('the proof of the audit', (kit) => {
       [12, 7],
       [500, 4],
     ] as const) {
-      let count = 1;
-      while (count > 0) count = await kit.store.transaction('prune', (tx) => pruneAudit(tx, before, 5));
+      await prune(before);
       expect(await lines()).to.equal(left);
       expect(await flawsOf([...noted, ...(early ? [early] : [])])).to.deep.equal([]);
     }
-    await kit.store.transaction('prune', (tx) => pruneAudit(tx, 2_000_000, 50));
+    await prune(2_000_000);
     expect(await lines()).to.equal(0);
     await append(kit.store, 2_000_001, 1);
     expect(await flawsOf(noted)).to.deep.equal([]);
@@ -125,6 +137,30 @@ onEveryStore('the proof of the audit', (kit) => {
     await kit.rows('SELECT 1');
     await kit.store.transaction('tamper', (tx) => tx.run('UPDATE audit_chain SET pruned_seq=pruned_seq-1'));
     expect(await flawsOf()).to.not.deep.equal([]);
+  });
+
+  it('keeps no chain because of another one, nor for ever because of a clock that was wrong for a moment', async () => {
+    const dayMs = 86_400_000;
+    const day = (nth: number) => (1_000 + nth) * dayMs;
+    const times = async () => (await kit.rows('SELECT at FROM audit_log ORDER BY id')).map(({ at }) => Number(at));
+    // A chain whose first line is years ahead; on a server a second one beside it.
+    await append(kit.store, day(4_000), 1);
+    const other = await kit.connect();
+    for (const nth of [1, 2, 3]) await append(other, day(nth), 1);
+    for (const nth of [4, 5]) await append(kit.store, day(nth), 1);
+    const wrong = Object.assign({ latestMs: day(10) }, { limit: 10 });
+    expect(await prune(day(3), wrong), 'before the next line after the wrong ones is old').to.be.greaterThan(0);
+    expect(await times()).to.include(day(5));
+    expect((await verifyAudit(kit.store)).flaws).to.deep.equal([]);
+    await prune(day(6), wrong);
+    expect(await times()).to.deep.equal([]);
+    expect((await verifyAudit(kit.store)).flaws).to.deep.equal([]);
+    // A clock that was years behind for a moment makes no line old.
+    for (const nth of [7, -900, 8]) await append(kit.store, day(nth), 1);
+    expect(await prune(day(6), wrong)).to.equal(0);
+    expect(await prune(day(10), { ...wrong, most: 2 })).to.equal(2);
+    expect(await times()).to.have.length(4);
+    expect((await verifyAudit(kit.store)).flaws).to.deep.equal([]);
   });
 
   it('names each line that is changed, taken out, moved or put in behind its back', async function () {

@@ -314,10 +314,15 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
     const { settings } = deletes;
     const { lab, id } = await settled({ settings: { ...settings, capture: { deletedAfterMinutes: 10 } } });
     await insertSampleOrder(lab.erp, {});
-    let sweptAt = Date.now();
-    lab.context.nowMs = () => sweptAt;
-    const sweeps = async (times: number, minutesLater: number) => {
-      sweptAt += minutesLater * 60_000;
+    let passedMs = 0;
+    let setMs = 0;
+    const startMs = Date.now();
+    lab.context.nowMs = () => startMs + passedMs + setMs;
+    lab.context.clock = { ...lab.context.clock, sinceBoot: () => ({ bootId: 'lab', bootMs: passedMs }) };
+    /** @param minutesAhead by how much the clock on the wall is wrong */
+    const sweeps = async (times: number, minutesLater: number, minutesAhead = 0) => {
+      passedMs += minutesLater * 60_000;
+      setMs = minutesAhead * 60_000;
       for (let i = 0; i < times; i++) await lab.capture({ sweep: true });
       await lab.deliver();
     };
@@ -331,12 +336,20 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
       await sweeps(3, 1);
       await lab.changeErp('INSERT INTO sales_orders SELECT * FROM kept');
       await sweeps(2, 60);
-      // Half an hour later it does so again, and then the clock on the wall is set back.
+      // Half an hour later it does so again, and then somebody sets the clock on the wall, and the machine starts anew.
       await lab.changeErp(`DELETE ${others}`);
       await sweeps(2, 30);
-      await sweeps(2, 9);
-      await sweeps(1, -600);
-      await sweeps(1, 9);
+      await sweeps(2, 0, 60);
+      await sweeps(2, 0, 1_200 * 24 * 60);
+      await sweeps(2, 5);
+      await sweeps(1, 0, -600);
+      const startsMs = passedMs;
+      lab.context.clock = {
+        ...lab.context.clock,
+        sinceBoot: () => ({ bootId: 'another start', bootMs: passedMs - startsMs }),
+      };
+      await sweeps(2, 0, 600);
+      await sweeps(2, 4);
       expect(changesAt(lab)).to.deep.equal([]);
       await sweeps(1, 1);
       expect(changesAt(lab).map(({ method }) => method)).to.deep.equal(['DELETE']);

@@ -227,6 +227,23 @@ onEveryLab('capture', (kit) => {
       expect(await messagesOf(kit, id)).to.have.length(1);
     });
 
+    it('waits as long where the clock on the wall is set', async () => {
+      const lab = await kit.start({ settings: { orders: { settleSeconds: 3600, total: undefined } } });
+      let passedMs = 0;
+      lab.context.clock = {
+        ...lab.context.clock,
+        sinceBoot: () => ({ bootId: 'lab', bootMs: Date.now() + passedMs }),
+      };
+      await lab.capture();
+      const { id } = await insertSampleOrder(lab.erp);
+      expect((await lab.capture()).waiting).to.equal(1);
+      lab.context.nowMs = () => Date.now() + 61 * minute;
+      expect((await lab.capture()).waiting).to.equal(1);
+      expect(await messagesOf(kit, id)).to.deep.equal([]);
+      passedMs = 61 * minute;
+      expect((await lab.capture()).captured.orders).to.equal(1);
+    });
+
     it('is forgotten when it is no longer eligible', async () => {
       const lab = await kit.start({ settings: settled });
       await lab.capture();

@@ -1,13 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  type ClockReading,
-  claimTime,
-  clockSetBy,
-  latestTime,
-  nextReading,
-} from '../../../src/outbound/deliver/clock-trace.js';
-import { clockToleranceMs, systemClock } from '../../../src/store/clock.js';
+import { claimTime, clockSetBy, latestTime, nextReading } from '../../../src/outbound/deliver/clock-trace.js';
+import { type ClockReading, clockToleranceMs, systemClock } from '../../../src/store/clock.js';
 
 describe('the trace of the clock on the wall', () => {
   const hourMs = 3_600_000;

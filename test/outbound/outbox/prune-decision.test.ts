@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { type OldMessage, pruneDecision } from '../../../src/operator/prune.js';
 import { messageStates } from '../../../src/outbound/outbox/message.js';
+import type { Horizon } from '../../../src/store/elapsed-time.js';
 
-const horizons = { messagesBefore: 100, bodiesBefore: 200 };
+const horizons = { messagesBefore: 100 as Horizon, bodiesBefore: 200 as Horizon };
 const old: OldMessage = {
   id: 1,
   state: 'delivered',

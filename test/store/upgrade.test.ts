@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import { migrations, storeDataSource } from '../../src/store/data-source.js';
+import { openStore, openStoreForReading } from '../../src/store/open-store.js';
+import { onEveryStore } from './stores.js';
+
+onEveryStore('a store of the first schema', (kit) => {
+  it('is brought up to date with what it holds, and a record that was missing there counts as missing since then', async () => {
+    const settings = await kit.emptyDatabase();
+    const source = storeDataSource(settings);
+    Object.assign(source.options, { migrations: migrations.slice(0, 1) });
+    await source.initialize();
+    await source.runMigrations({ transaction: 'all' });
+    const now = Date.now();
+    await source.query(
+      `INSERT INTO binding (entity, source_key, service_id, revision, generation, content_hash, mapping_fingerprint,
+         acknowledged_at, missing_since, missing_in_sweep_at, folded_key)
+       VALUES ('order', '7', 'ord_7', 1, 0, 'c', 'm', 1, ${now - 600_000}, ${now}, '7')`,
+    );
+    await source.destroy();
+    const refused = await openStoreForReading(settings).catch((error: Error) => error.message);
+    expect(refused).to.match(/older schema/);
+    const { store } = await openStore(settings);
+    try {
+      const rows = await store.read('look', (tx) => tx.rows('SELECT * FROM binding'));
+      // A wall time lies ahead of any moment of the store's own time: it counts from now.
+      expect(rows).to.have.length(1);
+      expect(rows[0]).to.include({ serviceId: 'ord_7', missingSinceElapsed: now - 600_000 });
+      const names = await store.read('look', (tx) => tx.rows('SELECT name FROM migration ORDER BY id'));
+      expect(names.map(({ name }) => name)).to.deep.equal(migrations.map(({ name }) => name));
+    } finally {
+      await store.close();
+    }
+  });
+});
