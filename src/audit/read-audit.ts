@@ -1,5 +1,5 @@
 import type { Entity, JsonValue } from '../model/record.js';
-import { type Condition, joinConditions, placeholders } from '../store/rows.js';
+import { joinConditions, ofRecords } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 
 /** Which lines are meant. An absent field filters nothing. Times are milliseconds since 1970, half-open. */
@@ -28,18 +28,13 @@ export interface AuditLine {
 
 /** @param isScan whether a range of ids is looked through: a MariaDB whose statistics are old follows the event's index through all its lines instead */
 function filterSql({ since, until, records, entity, outcome, event }: AuditFilter, isScan = false) {
-  const ofRecords = (['customer', 'order'] as const).flatMap((kind): Condition[] => {
-    const keys = (records ?? []).filter((record) => record.entity === kind).map(({ sourceKey }) => sourceKey);
-    return keys.length === 0 ? [] : [[`entity=? AND source_key IN ${placeholders(keys.length)}`, kind, ...keys]];
-  });
-  const either = joinConditions('OR', ofRecords);
   return joinConditions('AND', [
     ['at>=?', since],
     ['at<?', until],
     ['entity=?', entity],
     ['outcome=?', outcome],
     [isScan ? "COALESCE(event,'')=?" : 'event=?', event],
-    [either.where, ...(records ? either.parameters : [undefined])],
+    ofRecords(records),
   ]);
 }
 

@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander';
 import { stringify } from 'csv-stringify/sync';
 import { type AuditFilter, type AuditLine, readAuditPage, startOfLast } from '../audit/read-audit.js';
-import type { Entity } from '../model/record.js';
-import { findRecords } from '../operator/find-records.js';
+import { type FindBy, recordsInAudit } from '../operator/find-records.js';
 import { isoFormatter } from '../operator/format.js';
 import { detailInWords } from '../operator/words.js';
 import { exportCommand, headCommand, verifyCommand } from './audit/verify.js';
@@ -16,6 +15,7 @@ import {
   parseRange,
   repeatable,
 } from './command.js';
+import { byOption, namingOf, noteAmbiguous } from './named-records.js';
 import type { Output } from './terminal/output.js';
 import { readerLeft, writeOut } from './terminal/streams.js';
 
@@ -23,6 +23,7 @@ interface AuditOptions extends Pick<AuditFilter, 'entity' | 'outcome' | 'event'>
   since?: string;
   until?: string;
   key?: string[];
+  by?: FindBy;
   limit?: number;
   csv?: boolean;
 }
@@ -39,7 +40,8 @@ export function auditCommand(): Command {
     )
       .option('--since <date>', 'from this date or time on (included), in erp.timeZone')
       .option('--until <date>', 'before this date or time, in erp.timeZone')
-      .addOption(repeatable('--key <key>', 'only this ERP key or number'))
+      .addOption(repeatable('--key <key>', 'only this ERP key, order number or customer code'))
+      .addOption(byOption())
       .addOption(entityOption())
       .option('--outcome <word>', 'only this outcome: delivered, refused, in_doubt, unmapped …')
       .option('--event <word>', 'only this event: captured, attempt, delivered, parked, operator, pull …')
@@ -70,22 +72,21 @@ async function showAudit(app: CommandApp, options: AuditOptions): Promise<void> 
 }
 
 async function filterOf(app: CommandApp, options: AuditOptions): Promise<AuditFilter> {
-  const { entity, outcome, event, key } = options;
+  const { entity, outcome, event, key, by } = options;
   const { timeZone } = app.settings.erp;
   const [since, until] = parseRange(['--since', options.since], ['--until', options.until], timeZone);
-  return defined({ since, until, entity, outcome, event, records: key && (await recordsOf(app, key)) });
+  return defined({ since, until, entity, outcome, event, records: key && (await recordsOf(app, key, by)) });
 }
 
-/** The log knows keys only, so numbers are looked up. A key may still be in the log when its messages are gone. */
-function recordsOf({ store }: CommandApp, keys: readonly string[]): Promise<AuditFilter['records']> {
-  return store.read('look for records', async (tx) => {
-    const records: { entity: Entity; sourceKey: string }[] = [];
-    for (const entity of ['customer', 'order'] as const) {
-      for (const key of keys)
-        records.push({ entity, sourceKey: key }, ...(await findRecords(tx, entity, key, 'number')));
-    }
-    return records;
-  });
+async function recordsOf(
+  app: CommandApp,
+  keys: readonly string[],
+  by: FindBy | undefined,
+): Promise<AuditFilter['records']> {
+  const look = () => app.store.read('look for records', (tx) => recordsInAudit(tx, keys, namingOf(app, by)));
+  const { found, records } = await look();
+  noteAmbiguous(found);
+  return records;
 }
 
 /** Page by page: a log of years is never in memory, and no read stays open while a slow reader of stdout takes its time. */

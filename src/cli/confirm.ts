@@ -8,6 +8,7 @@ import {
   type HeldSummary,
   summariseHeld,
 } from '../operator/confirm-held.js';
+import type { FindBy } from '../operator/find-records.js';
 import { amountFormatter, shorten } from '../operator/format.js';
 import { heldWords } from '../operator/words.js';
 import {
@@ -23,10 +24,12 @@ import {
   sourceOption,
   UsageError,
 } from './command.js';
+import { byOption, meantBy } from './named-records.js';
 import type { Output } from './terminal/output.js';
 
 interface ConfirmOptions {
   key?: string[];
+  by?: FindBy;
   dryRun?: boolean;
   yes?: boolean;
   adopt?: boolean;
@@ -46,7 +49,8 @@ export function confirmCommand(): Command {
         'updates and removals of these alone; invoices: those that are missing from the service’s list',
       ).choices(['customers', 'orders', 'invoices']),
     )
-    .addOption(repeatable('--key <key>', 'only the record with this key of the ERP'))
+    .addOption(repeatable('--key <key>', 'only this ERP key, order number or customer code'))
+    .addOption(byOption())
     .addOption(sourceOption())
     .option('--dry-run', 'show the list, change nothing')
     .option('--adopt', 'take what the ERP says as the new baseline, without sending it')
@@ -112,15 +116,14 @@ async function confirmInvoices({ context, output, settings }: CommandApp, option
   return exitCode.done;
 }
 
-async function confirmChanges(
-  { context, output, source, keyOf }: CommandApp,
-  options: ConfirmOptions,
-  plural: Plural | undefined,
-): Promise<number> {
-  const { adopt, discard, yes, key, reason = '' } = options;
+async function confirmChanges(app: CommandApp, options: ConfirmOptions, plural: Plural | undefined): Promise<number> {
+  const { context, output, source } = app;
+  const { adopt, discard, yes, key, by, reason = '' } = options;
   const looks = onlyLooks(options);
   const confirmation: Confirmation = adopt ? 'adopt' : discard ? 'discard' : 'send';
-  const filter: HeldFilter = defined({ entity: plural && entityOf(plural), source, keys: key?.map(keyOf) });
+  const entity = plural && entityOf(plural);
+  const records = key && (await meantBy(app, key, by, entity));
+  const filter: HeldFilter = defined({ entity, source, records });
   const { summary: held, shown } = await summariseHeld(context, filter);
   show(output, held);
   if (!plural && (await context.store.read('look for held invoices', isDropHeld)))

@@ -1,12 +1,13 @@
-import { Argument, type Command, Option } from 'commander';
+import { Argument, type Command } from 'commander';
 import type { Settings } from '../config/settings.js';
 import { type Entity, settingsOf, sourceOf } from '../model/record.js';
 import { shellWord } from '../model/shell-word.js';
 import { describeHead } from '../operator/describe-head.js';
 import { type Explanation, explainRecord, explainUnknown } from '../operator/explain-record.js';
-import { type FindBy, type FoundRecord, findRecords } from '../operator/find-records.js';
+import { type FindBy, findRecords, type NamedRecord } from '../operator/find-records.js';
 import { storyTimeline } from '../operator/story-timeline.js';
 import { type CommandApp, exitCode, inApp, jsonCommand, sourceOption } from './command.js';
+import { byOption, howToChoose, namingOf } from './named-records.js';
 import type { Output } from './terminal/output.js';
 
 export function explainCommand(): Command {
@@ -17,23 +18,16 @@ export function explainCommand(): Command {
   )
     .addArgument(new Argument('<entity>', 'what it is').choices(['customer', 'order']))
     .argument('<key>', "the ERP's key, or the number that people know")
-    .addOption(
-      new Option('--by <what>', 'what KEY is, where it could be both').choices(['any', 'key', 'number']).default('any'),
-    )
+    .addOption(byOption('KEY'))
     .addOption(sourceOption())
     .action(inApp(explain, { needsStore: true }));
 }
 
-async function explain(app: CommandApp, { by }: { by: FindBy }, entity: Entity, key: string): Promise<number> {
-  const { source } = app;
-  const met = await app.store.read('look for a record', async (tx) => {
-    const own = source === undefined || by === 'number' ? [] : await findRecords(tx, entity, app.keyOf(key), 'key');
-    return own.length > 0 ? own : findRecords(tx, entity, key, by);
-  });
-  const found = met.filter(({ sourceKey }) => source === undefined || sourceOf(sourceKey) === source);
+async function explain(app: CommandApp, { by = 'any' }: { by?: FindBy }, entity: Entity, key: string): Promise<number> {
+  const found = await app.store.read('look for a record', (tx) => findRecords(tx, key, namingOf(app, by, entity)));
   const [record] = found;
   if (!record) return showUnknown(app, by, entity, key);
-  if (found.length > 1) return showMatches(app.output, found, key, by);
+  if (found.length > 1) return showMatches(app.output, found, key);
   const { context, output } = app;
   const name = { entity, sourceKey: record.sourceKey, erpIdentity: (await app.reader()).identity() };
   const explanation = await explainRecord(context, name, output.time);
@@ -63,14 +57,14 @@ function showStory(output: Output, explanation: Explanation, settings: Settings)
   for (const { text, command } of words.todo) output.lines(`  ${text}`, command && `      ${command}`);
 }
 
-function showMatches(output: Output, found: readonly FoundRecord[], key: string, by: FindBy): number {
+function showMatches(output: Output, found: readonly NamedRecord[], key: string): number {
   output.json({ found: found.length, matches: found });
-  output.line(`${key} names ${found.length} records:`);
+  output.line(`${key} is ambiguous: it names ${found.length} records:`);
   output.table(
-    ['entity', 'key', 'number'],
-    found.map((record) => [record.entity, record.sourceKey, record.number]),
+    ['entity', 'key', 'number', 'named by'],
+    found.map((record) => [record.entity, record.sourceKey, record.number, record.as.join(', ')]),
   );
-  output.line(by === 'any' ? 'Name one by its key: waybill explain … KEY --by key' : 'Name one by its key in the ERP.');
+  output.line(howToChoose(found));
   return exitCode.usage;
 }
 

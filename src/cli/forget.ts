@@ -1,7 +1,8 @@
 import { Argument, type Command } from 'commander';
-import { findRecords } from '../operator/find-records.js';
+import type { FindBy } from '../operator/find-records.js';
 import { customerTraces, forgetCustomer, whyNotForget } from '../operator/forget-customer.js';
-import { type CommandApp, confirm, exitCode, inApp, jsonCommand, UsageError } from './command.js';
+import { type CommandApp, confirm, exitCode, inApp, jsonCommand } from './command.js';
+import { byOption, meantBy } from './named-records.js';
 
 export function forgetCommand(): Command {
   return jsonCommand(
@@ -10,24 +11,22 @@ export function forgetCommand(): Command {
     'waybill forget customer 4711 --reason "request of 3 November" --yes',
   )
     .addArgument(new Argument('<entity>', 'what it is').choices(['customer']))
-    .argument('<key>', 'its key in the ERP')
+    .argument('<key>', 'its key in the ERP, or its code')
+    .addOption(byOption('KEY'))
     .requiredOption('--reason <text>', 'why, for the audit; do not write a name into it')
     .option('--yes', 'do not ask')
     .action(inApp(forget, { needsStore: true }));
 }
 
 async function forget(
-  { store, context, output }: CommandApp,
-  { reason, yes }: { reason: string; yes?: boolean },
+  app: CommandApp,
+  { reason, yes, by }: { reason: string; yes?: boolean; by?: FindBy },
   _entity: string,
   given: string,
 ): Promise<number> {
-  const found = await store.read('look for the customer', (tx) => findRecords(tx, 'customer', given));
-  if (found.length > 1)
-    throw new UsageError(
-      `${given} names ${found.length} customers: ${found.map((one) => one.sourceKey).join(', ')}. Name one by its key in the ERP.`,
-    );
-  const key = found[0]?.sourceKey ?? given;
+  const { store, context, output } = app;
+  const [found] = await meantBy(app, [given], by, 'customer');
+  const key = found?.sourceKey ?? given;
   const refuse = (problem: string) => {
     output.json({ forgotten: false, key, problem });
     output.line(`Waybill cannot forget customer ${key}: ${problem}.`);

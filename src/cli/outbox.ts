@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Entity } from '../model/record.js';
+import { type FindBy, recordsNamed } from '../operator/find-records.js';
 import { shorten } from '../operator/format.js';
 import {
   countMessages,
@@ -27,6 +28,7 @@ import {
   sourceOption,
   UsageError,
 } from './command.js';
+import { byOption, meantBy, namingOf, noteAmbiguous } from './named-records.js';
 import { readNamedRecords } from './record-list.js';
 import type { Output } from './terminal/output.js';
 
@@ -34,6 +36,7 @@ interface FilterOptions {
   state?: MessageState;
   entity?: Entity;
   key?: string[];
+  by?: FindBy;
   class?: ParkClass;
   reasonLike?: string;
 }
@@ -86,7 +89,8 @@ function withFilters(command: Command): Command {
   return command
     .addOption(new Option('--state <state>', 'only this state').choices(messageStates))
     .addOption(entityOption())
-    .addOption(repeatable('--key <key>', 'only this ERP key or number'))
+    .addOption(repeatable('--key <key>', 'only this ERP key, order number or customer code'))
+    .addOption(byOption())
     .addOption(sourceOption())
     .addOption(new Option('--class <class>', 'only parked messages of this class').choices(parkClasses))
     .option('--reason-like <text>', 'only where the reason contains this text');
@@ -97,7 +101,8 @@ function actionCommand(name: 'retry' | 'discard' | 'resolve', summary: string, e
     const { serviceId = null, reason, yes, file } = options;
     const action = name === 'resolve' ? found(options) : name;
     const list = file === undefined ? undefined : await readNamedRecords(file, action === 'delivered' ? 2 : 1);
-    const filter = atSourceOf(app, filterOf(options));
+    const records = options.key && (await meantBy(app, options.key, options.by, options.entity));
+    const filter = { ...filterOf(app, options), ...defined({ records }) };
     return actOnOutbox(app, { action, filter, serviceId, reason, ...(list && { list }) }, yes);
   };
   return withFilters(jsonCommand(name, summary, example))
@@ -134,22 +139,20 @@ function checkAction(options: ActionOptions, command: Command): void {
   for (const option of ['limit', 'groupBy'])
     if (command.parent?.getOptionValueSource(option) === 'cli')
       throw new UsageError(`--limit and --group-by belong to the list; ${name} acts on everything that matches.`);
-  if (Object.keys(filterOf(options)).length === 0)
+  const { state, entity, key, class: parkClass, reasonLike } = options;
+  if ([state, entity, key, parkClass, reasonLike].every((one) => one === undefined))
     throw new UsageError(
       'Say which messages: --key, --entity, --state, --class or --reason-like. Look first: waybill outbox --state parked',
     );
   checkReason(options);
 }
 
-function filterOf({ state, entity, key: keys, class: parkClass, reasonLike }: FilterOptions): MessageFilter {
-  return defined({ states: state && [state], entity, keys, parkClass, reasonLike });
-}
-
-/** With --source a key is one of that ERP, or a number. */
-function atSourceOf({ source, keyOf }: CommandApp, filter: MessageFilter): MessageFilter {
-  if (source === undefined) return filter;
-  const keys = filter.keys?.flatMap((typed) => [keyOf(typed), typed]);
-  return { ...filter, source, ...(keys && { keys }) };
+/** Everything but the names of records. */
+function filterOf(
+  { source }: CommandApp,
+  { state, entity, class: parkClass, reasonLike }: FilterOptions,
+): MessageFilter {
+  return defined({ states: state && [state], entity, source, parkClass, reasonLike });
 }
 
 /** How many messages that moved on are named. */
@@ -163,9 +166,14 @@ async function listOutbox(
   { groupBy, limit, ...options }: FilterOptions & { groupBy?: Grouping; limit: number },
 ): Promise<void> {
   const { store, output } = app;
-  const given = atSourceOf(app, filterOf(options));
+  const { key: names, by, entity } = options;
+  const named =
+    names && (await store.read('look for records', (tx) => recordsNamed(tx, names, namingOf(app, by, entity))));
+  if (named) noteAmbiguous(named);
+  const records = named && [...named.values()].flat();
+  const given: MessageFilter = { ...filterOf(app, options), ...defined({ records }) };
   // Without a state or a key, the list shows what waits, not the million messages that arrived.
-  const filter = given.states || given.keys ? given : { ...given, states: openOrParked };
+  const filter = given.states || given.records ? given : { ...given, states: openOrParked };
   if (groupBy) {
     const groups = await store.read('count messages', (tx) => groupMessages(tx, filter, groupBy, limit));
     output.jsonWithTimes(groups);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ErpReader } from '../erp/erp-reader.js';
 import { openErpReader } from '../erp/open-erp.js';
+import type { FindBy } from '../operator/find-records.js';
 import {
   checkKeys,
   keepKeys,
@@ -24,6 +25,7 @@ import {
   sourceOption,
   UsageError,
 } from './command.js';
+import { byOption, keysMeantBy } from './named-records.js';
 import { readNamedRecords } from './record-list.js';
 
 const maxNamed = 10;
@@ -35,6 +37,7 @@ interface RekeyOptions {
   dryRun?: boolean;
   yes?: boolean;
   reason: string;
+  by?: FindBy;
 }
 
 export function rekeyCommand(): Command {
@@ -46,6 +49,7 @@ export function rekeyCommand(): Command {
     .addArgument(pluralArgument('<entity>', 'whose keys'))
     .argument('[old]', 'the key of one known record, whose row has another key now')
     .argument('[new]', 'the key that its row has now')
+    .addOption(byOption('OLD'))
     .addOption(sourceOption())
     .option('--same', 'each key still names the same record; Waybill checks a sample')
     .option(
@@ -74,8 +78,11 @@ async function rekeyRecords(
   const reader = await app.reader();
   await reader.check();
   if (options.same) return keepSame(app, options, plural);
-  if (isOne)
-    return changeKey(app, reader, options, { entity: entityOf(plural), from: app.keyOf(from), to: app.keyOf(to) });
+  if (isOne) {
+    const entity = entityOf(plural);
+    const [old = app.keyOf(from)] = await keysMeantBy(app, [from], options.by, entity);
+    return changeKey(app, reader, options, { entity, from: old, to: app.keyOf(to) });
+  }
   const every = await openErpReader(withEveryRecord(app.settings));
   try {
     return await changeKeys(app, { reader, every }, options, plural);

@@ -1,5 +1,6 @@
 import { Argument, type Command } from 'commander';
 import type { Settings } from '../config/settings.js';
+import type { FindBy } from '../operator/find-records.js';
 import { excludedFromPass, exclusionInWords } from '../operator/foresee-delivery.js';
 import { type SyncOptions, type SyncResult, type SyncStage, sync } from '../operator/sync.js';
 import {
@@ -18,6 +19,7 @@ import {
   sourceOption,
   UsageError,
 } from './command.js';
+import { byOption, keysMeantBy } from './named-records.js';
 import { showPlan } from './reconcile/show-plan.js';
 import type { Output } from './terminal/output.js';
 import { progressBar } from './terminal/progress-bar.js';
@@ -33,6 +35,7 @@ interface SyncCommandOptions {
   dryRun?: boolean;
   limit?: number;
   key?: string[];
+  by?: FindBy;
   trial?: boolean;
 }
 
@@ -48,6 +51,7 @@ export function syncCommand(): Command {
     .option('--dry-run', 'show creates, updates and removals; write and send nothing')
     .addOption(limitOption('send at most n new or changed orders, and their customers'))
     .addOption(repeatable('--key <key>', 'send only the order with this key of the ERP, and its customer'))
+    .addOption(byOption())
     .addOption(sourceOption())
     .option('--trial', 'send these few to a production service before go-live; with --limit or --key')
     .action(
@@ -62,7 +66,7 @@ export function syncCommand(): Command {
 
 async function syncOnce(app: CommandApp, options: SyncCommandOptions, stage: SyncStage | undefined): Promise<number> {
   const { limit, trial = false } = options;
-  const keys = options.key?.map(app.keyOf);
+  const keys = options.key && (await keysMeantBy(app, options.key, options.by, 'order'));
   if (!stage || stage === 'capture') await checkReader(app);
   return syncAndReport(app, options, {
     stages: stage ? [stage] : ['capture', 'deliver', 'pull'],
@@ -71,7 +75,7 @@ async function syncOnce(app: CommandApp, options: SyncCommandOptions, stage: Syn
   });
 }
 
-interface ResyncOptions extends Pick<SyncCommandOptions, 'key' | 'dryRun'> {
+interface ResyncOptions extends Pick<SyncCommandOptions, 'key' | 'by' | 'dryRun'> {
   from?: string;
   to?: string;
   force?: boolean;
@@ -86,6 +90,7 @@ export function resyncCommand(): Command {
   )
     .addArgument(pluralArgument('<entity>', 'what to read'))
     .addOption(repeatable('--key <key>', 'only this key of the ERP'))
+    .addOption(byOption())
     .addOption(sourceOption())
     .option('--from <date>', 'dated from here on (included), by the column of startFrom, else by changedAt')
     .option('--to <date>', 'dated before this day or time, in erp.timeZone')
@@ -100,8 +105,8 @@ export function resyncCommand(): Command {
 
 async function resync(app: CommandApp, options: ResyncOptions, plural: Plural): Promise<number> {
   const { from, to, plan, force = false } = options;
-  const keys = options.key?.map(app.keyOf);
   const entity = entityOf(plural);
+  const keys = options.key && (await keysMeantBy(app, options.key, options.by, entity));
   parseRange(['--from', from], ['--to', to], app.settings.erp.timeZone);
   await checkReader(app);
   const filter = { entity, ...defined({ keys, from, to }) };

@@ -1,21 +1,49 @@
-import { entities } from '../model/record.js';
+import type { Settings } from '../config/settings.js';
+import { entities, sourceNames } from '../model/record.js';
+import { findRecords, type NamedRecord, type Naming } from '../operator/find-records.js';
 import type { MessageFilter } from '../operator/list-messages.js';
 import { messageStates, parkClasses } from '../outbound/outbox/message.js';
+import type { Tx } from '../store/store.js';
 
-/** The filter that the address of a page of the outbox names. What makes no sense in it filters nothing. Pure. */
+/** Text of a filter, as a person typed it. */
+export function textIn(query: URLSearchParams, name: string): string | undefined {
+  return query.get(name)?.trim().slice(0, 255) || undefined;
+}
+
+/** The name of a record in a filter, and where it is looked up; null: the filter names none. */
+export function nameIn(query: URLSearchParams, settings: Settings): { name: string; naming: Naming } | null {
+  const name = textIn(query, 'key');
+  if (name === undefined) return null;
+  const entity = entities.find((one) => one === query.get('entity'));
+  return { name, naming: { by: 'any', entity, sources: sourceNames(settings) } };
+}
+
+/** Messages that a page of the outbox lists: of all records that the name in its filter fits. */
+export async function listedBy(
+  tx: Tx,
+  query: URLSearchParams,
+  settings: Settings,
+): Promise<{ filter: MessageFilter; named: NamedRecord[] }> {
+  const asked = nameIn(query, settings);
+  const named = asked === null ? [] : await findRecords(tx, asked.name, asked.naming);
+  return { filter: { ...filterOf(query), ...(asked && { records: named }) }, named };
+}
+
+/**
+ * The filter that the address of a page of the outbox names, but for the name of a record. What makes no sense in it filters
+ * nothing. Pure.
+ */
 export function filterOf(query: URLSearchParams): MessageFilter {
   const pick = <Value extends string>(name: string, values: readonly Value[]) =>
     values.find((one) => one === query.get(name));
   const state = pick('state', messageStates);
   const entity = pick('entity', entities);
   const parkClass = pick('class', parkClasses);
-  const text = (name: string) => query.get(name)?.trim().slice(0, 255) || undefined;
-  const [key, reasonLike] = [text('key'), text('reason')];
+  const reasonLike = textIn(query, 'reason');
   return {
     ...(state && { states: [state] }),
     ...(entity && { entity }),
     ...(parkClass && { parkClass }),
-    ...(key !== undefined && { keys: [key] }),
     ...(reasonLike !== undefined && { reasonLike }),
   };
 }

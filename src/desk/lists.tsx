@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditFilter } from '../audit/read-audit.js';
+import type { Settings } from '../config/settings.js';
 import { entities } from '../model/record.js';
-import { findRecords } from '../operator/find-records.js';
+import { recordsInAudit } from '../operator/find-records.js';
 import { isoFormatter } from '../operator/format.js';
 import { browseAudit, browseMessages, browseWebhooks } from '../operator/lists/browse.js';
 import { browseInvoices, invoicesInTurn } from '../operator/lists/browse-invoices.js';
@@ -9,7 +10,7 @@ import { masker, personalValues } from '../operator/values/personal-data.js';
 import { pullInWords } from '../operator/words.js';
 import type { Tx } from '../store/store.js';
 import { sendCsv } from './csv.js';
-import { filterOf, queryOf } from './filters.js';
+import { listedBy, nameIn, queryOf, textIn } from './filters.js';
 import { refuse } from './guard.js';
 import { Audit } from './pages/audit.js';
 import { Invoices } from './pages/invoices.js';
@@ -33,14 +34,16 @@ function idIn(query: URLSearchParams, name: string): number | null {
 export const showOutbox: Handler = async (request, reply, tools) => {
   const { store, settings } = tools.parts.context;
   const query = queryOf(request);
-  const filter = filterOf(query);
-  const { page, personal } = await store.read('list messages', async (tx) => {
-    const found = await browseMessages(tx, filter, idIn(query, 'before'), rowsOnPage);
-    return { page: found, personal: await personalValues(tx, found.rows) };
+  const { page, personal, named, filter } = await store.read('list messages', async (tx) => {
+    const listed = await listedBy(tx, query, settings);
+    const found = await browseMessages(tx, listed.filter, idIn(query, 'before'), rowsOnPage);
+    return { page: found, personal: await personalValues(tx, found.rows), ...listed };
   });
-  const isNarrow = Object.keys(filter).length > 0 && personOf(request).role === 'act';
+  const ambiguous = named.length > 1 ? named : [];
+  const isNarrow = Object.keys(filter).length > 0 && personOf(request).role === 'act' && ambiguous.length === 0;
   const action = isNarrow ? Object.fromEntries(withoutPage(query)) : null;
-  const content = <Outbox {...{ base: tools.base, query, page, action, timeZone: settings.erp.timeZone }} />;
+  const { timeZone } = settings.erp;
+  const content = <Outbox {...{ base: tools.base, query, page, action, ambiguous, timeZone }} />;
   return tools.page(request, reply, { title: 'Outbox', content, personal });
 };
 
@@ -53,13 +56,14 @@ async function coverFor(request: FastifyRequest, tools: DeskTools) {
 
 export const sendOutbox: Handler = async (request, reply, tools) => {
   const { store, settings } = tools.parts.context;
-  const filter = filterOf(queryOf(request));
+  const query = queryOf(request);
   const iso = isoFormatter(settings.erp.timeZone);
   const columns = ['id', 'entity', 'key', 'number', 'revision', 'operation', 'state', 'class', 'reason', 'tries'];
   const head = [...columns, 'captured', 'closed', 'serviceId'];
   const coverOf = await coverFor(request, tools);
   return sendCsv(reply, { name: 'outbox', head, secrets: tools.parts.secrets }, async (before: number | null) => {
     const { rows, next, cover } = await store.read('list messages', async (tx) => {
+      const { filter } = await listedBy(tx, query, settings);
       const found = await browseMessages(tx, filter, before, rowsInCsv);
       return { ...found, cover: await coverOf(tx, found.rows) };
     });
@@ -88,7 +92,7 @@ export const showAudit: Handler = async (request, reply, tools) => {
   const { store, settings } = tools.parts.context;
   const query = queryOf(request);
   const { page, personal } = await store.read('read the audit', async (tx) => {
-    const found = await browseAudit(tx, await auditFilter(tx, query), idIn(query, 'before'), rowsOnPage);
+    const found = await browseAudit(tx, await auditFilter(tx, query, settings), idIn(query, 'before'), rowsOnPage);
     return { page: found, personal: await personalValues(tx, found.rows) };
   });
   const content = <Audit {...{ base: tools.base, query, page, timeZone: settings.erp.timeZone }} />;
@@ -106,7 +110,7 @@ export const sendAudit: Handler = async (request, reply, tools) => {
     { name: 'audit', head: columns, secrets: tools.parts.secrets },
     async (before: number | null) => {
       const { rows, next, cover } = await store.read('read the audit', async (tx) => {
-        const found = await browseAudit(tx, await auditFilter(tx, query), before, rowsInCsv);
+        const found = await browseAudit(tx, await auditFilter(tx, query, settings), before, rowsInCsv);
         return { ...found, cover: await coverOf(tx, found.rows) };
       });
       return {
@@ -128,16 +132,13 @@ export const sendAudit: Handler = async (request, reply, tools) => {
   );
 };
 
-/** The log knows keys alone, so a number is looked up. */
-async function auditFilter(tx: Tx, query: URLSearchParams): Promise<AuditFilter> {
-  const text = (name: string) => query.get(name)?.trim().slice(0, 255) || undefined;
+async function auditFilter(tx: Tx, query: URLSearchParams, settings: Settings): Promise<AuditFilter> {
   const entity = entities.find((one) => one === query.get('entity'));
-  const [event, outcome, key] = [text('event'), text('outcome'), text('key')];
+  const [event, outcome] = [textIn(query, 'event'), textIn(query, 'outcome')];
   const filter: AuditFilter = { ...(entity && { entity }), ...(event && { event }), ...(outcome && { outcome }) };
-  if (key === undefined) return filter;
-  const records: NonNullable<AuditFilter['records']>[number][] = [];
-  for (const one of entities)
-    records.push({ entity: one, sourceKey: key }, ...(await findRecords(tx, one, key, 'number')));
+  const asked = nameIn(query, settings);
+  if (asked === null) return filter;
+  const { records } = await recordsInAudit(tx, [asked.name], asked.naming);
   return { ...filter, records };
 }
 

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { readStatus } from '../daemon/read-status.js';
-import type { Entity } from '../model/record.js';
+import { type Entity, sourceNames } from '../model/record.js';
 import { explainRecord, explainUnknown } from '../operator/explain-record.js';
 import { groupParked } from '../operator/figures/group-parked.js';
 import { rangeNames, readSeries } from '../operator/figures/read-figures.js';
@@ -137,7 +137,7 @@ async function showFound(
   const { base } = tools;
   const { store, settings } = tools.parts.context;
   const asked = text.slice(0, 255);
-  const found = await store.read('search', (tx) => searchRecords(tx, asked));
+  const found = await store.read('search', (tx) => searchRecords(tx, asked, sourceNames(settings)));
   const [only] = found.records;
   if (only !== undefined && found.records.length + found.invoices.length === 1)
     return reply.redirect(recordPath(base, only), 303);
@@ -156,7 +156,9 @@ async function showRecord(
   const { store, settings } = context;
   const { time } = tools;
   const title = entity === 'order' ? 'Order' : 'Customer';
-  const [known] = await store.read('look for a record', (tx) => findRecords(tx, entity, key, 'key'));
+  // The address has the key as the store writes it.
+  const naming = { by: 'key', entity, sources: [] } as const;
+  const [known] = await store.read('look for a record', (tx) => findRecords(tx, key, naming));
   if (known === undefined) {
     const unknown = await explainUnknown(context, entity, 'key', time);
     reply.code(404);

@@ -54,7 +54,7 @@ export async function decideForMessages(
   action: OperatorAction,
   context: OperatorContext,
   lock = false,
-  namedId?: (message: Pick<OperableMessage, 'sourceKey' | 'number'>) => string | null,
+  namedId?: (message: OperableMessage) => string | null,
 ): Promise<Operated[]> {
   if (ids.length === 0) return [];
   const { where, parameters } = filterSql(tx, filter);

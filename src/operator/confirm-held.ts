@@ -9,7 +9,7 @@ import type { Operation, ParkClass } from '../outbound/outbox/message.js';
 import { discardMessages, releaseHeld } from '../outbound/outbox/transitions.js';
 import { endAlert } from '../store/alerts.js';
 import { clearBrake, readBrakes } from '../store/job-runs.js';
-import { joinConditions, placeholders } from '../store/rows.js';
+import { joinConditions, ofRecords, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { type FieldPair, sideBySide } from './values/side-by-side.js';
 
@@ -37,8 +37,8 @@ export interface HeldFilter {
   entity?: Entity;
   /** Of several ERPs one. */
   source?: string;
-  /** Only these records. Named by key, also those whose key belongs to another record now. */
-  keys?: readonly string[];
+  /** Only these records, and also those whose key belongs to another record now. */
+  records?: readonly { entity: Entity; sourceKey: string }[];
 }
 
 const mostChanges = 10;
@@ -84,13 +84,13 @@ export async function isHeld(tx: Tx, entity: Entity, sourceKey: string): Promise
 /** An update of a never sent identity conflict is sendable; a create of one has no key. */
 const namedByKey = "m.park_class='conflict' AND m.operation='update' AND m.first_sent_at IS NULL";
 
-function heldSql({ entity, source, keys }: HeldFilter) {
+function heldSql({ entity, source, records }: HeldFilter) {
   return joinConditions('AND', [
     ["m.state='parked'"],
-    [keys === undefined ? "m.park_class='held'" : `m.park_class='held' OR (${namedByKey})`],
+    [records === undefined ? "m.park_class='held'" : `m.park_class='held' OR (${namedByKey})`],
     ['m.entity=?', entity],
     ['m.source=?', source],
-    [`m.source_key IN ${placeholders(keys?.length ?? 0)}`, ...(keys ?? [undefined])],
+    ofRecords(records, 'm.'),
   ]);
 }
 
@@ -245,7 +245,7 @@ export async function confirmHeld(
         if (!(await isAnythingHeld(tx, entity, source)))
           await endAlert(tx, `held.${inSource(entity, source)}`, nowMs());
     for (const { entity, source, reason: brake } of shown.brakes) {
-      if (filter.keys !== undefined || (filter.entity !== undefined && filter.entity !== entity)) continue;
+      if (filter.records !== undefined || (filter.entity !== undefined && filter.entity !== entity)) continue;
       const name = inSource(entity, source);
       if (await clearBrake(tx, name, brake)) {
         await endAlert(tx, `source.${name}`, nowMs());

@@ -1,7 +1,8 @@
 import type { Entity } from '../model/record.js';
 import type { MessageState, ParkClass } from '../outbound/outbox/message.js';
-import { joinConditions, placeholders } from '../store/rows.js';
+import { joinConditions, ofRecords, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import type { FoundRecord } from './find-records.js';
 import type { StoryMessage } from './tell-story.js';
 
 /** Ids from `from` on and below `below`. */
@@ -16,10 +17,8 @@ export interface MessageFilter {
   entity?: Entity;
   /** Of several ERPs one. */
   source?: string;
-  /** Keys of the ERP, or the numbers that people know. */
-  keys?: readonly string[];
-  /** The one record of an entity with this key. */
-  sourceKey?: string;
+  /** Only messages of these records; `recordsNamed` and `recordsMeant` make them of what people type. */
+  records?: readonly Pick<FoundRecord, 'entity' | 'sourceKey'>[];
   parkClass?: ParkClass;
   /** Text that the reason contains, in any case. */
   reasonLike?: string;
@@ -31,21 +30,15 @@ export interface MessageFilter {
  */
 export function filterSql(
   { dialect: { caseless } }: Tx,
-  { states, entity, source, keys, sourceKey, parkClass, reasonLike }: MessageFilter,
+  { states, entity, source, records, parkClass, reasonLike }: MessageFilter,
   isScan = false,
 ) {
   const state = isScan ? "COALESCE(m.state,'')" : 'm.state';
-  const list = placeholders(keys?.length ?? 0);
   return joinConditions('AND', [
     [`${state} IN ${placeholders(states?.length ?? 0)}`, ...(states ?? [undefined])],
     ['m.entity=?', entity],
     ['m.source=?', source],
-    // The entities are named so that both indexes, which begin with the entity, can be used.
-    [
-      `m.entity IN ('customer','order') AND (m.source_key IN ${list} OR m.number IN ${list})`,
-      ...(keys ? [...keys, ...keys] : [undefined]),
-    ],
-    ['m.source_key=?', sourceKey],
+    ofRecords(records, 'm.'),
     [`${state}='parked' AND m.park_class=?`, parkClass],
     [
       `${caseless('m.reason')} LIKE ${caseless('?')} ESCAPE '!'`,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { appendAudit } from '../audit/audit-log.js';
-import type { Entity } from '../model/record.js';
+import { type Entity, sourceNames } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
 import { lookUpEntities } from '../outbound/deliver/look-up.js';
@@ -9,6 +9,7 @@ import { lockLease } from '../store/lease.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './act-on-messages.js';
+import { actedOn, type NamedRecord, onlyRecord, recordName } from './find-records.js';
 import type { MessageFilter } from './list-messages.js';
 import type { OperatorAction, OperatorContext } from './operator-action.js';
 
@@ -84,9 +85,7 @@ export async function planAction(
     for (const { key, why } of list.unusable)
       leave(plan, { entity: filter.entity ?? null, key, number: null, why }, true);
     plan.matched += list.unusable.length;
-    const keys = [...list.idByKey.keys()];
-    for (let start = 0; start < keys.length; start += batchSize)
-      await planLines(context, request, keys.slice(start, start + batchSize), plan);
+    await planLines(context, request, await readList(context, list, filter), plan);
     return plan;
   }
   for (let afterId = 0; ; ) {
@@ -101,39 +100,90 @@ export async function planAction(
   }
 }
 
-/** A line of a list names one record. Those of its messages that have come to their end need no word. */
-async function planLines(context: JobContext, request: ActionRequest, keys: string[], plan: ActionPlan): Promise<void> {
-  const found = new Map<string, Operated[]>(keys.map((key) => [key, []]));
-  for (let afterId = 0; ; ) {
-    const page = await decidePage(context, request, { ...request.filter, keys }, afterId);
-    if (page.last === undefined) break;
-    afterId = page.last;
-    for (const one of page.operated) for (const name of namesOf(one.message)) found.get(name)?.push(one);
+/** What a list says, by record. */
+interface ListedRecords {
+  /** The line that names the record, and the id at the service that stands there. */
+  lines: ReadonlyMap<string, { record: NamedRecord; key: string; serviceId: string | null }>;
+  /** Lines that name no record alone, and why. */
+  left: readonly { key: string; why: string; entity: Entity | null }[];
+}
+
+/** A line of a list names one record, and a record stands in one line. */
+async function readList(context: JobContext, { idByKey }: NamedRecords, filter: MessageFilter): Promise<ListedRecords> {
+  const { entity, source } = filter;
+  const naming = { by: 'any', entity, source, sources: sourceNames(context.settings) } as const;
+  const names = [...idByKey.keys()];
+  const left: ListedRecords['left'][number][] = [];
+  const linesOf = new Map<string, { record: NamedRecord; key: string; serviceId: string | null }[]>();
+  for (let start = 0; start < names.length; start += batchSize) {
+    const batch = names.slice(start, start + batchSize);
+    const named = await context.store.read('look for listed records', (tx) => actedOn(tx, batch, naming));
+    for (const [key, records] of named) {
+      const record = onlyRecord(key, records, naming);
+      const at = { key, entity: records[0]?.entity ?? null };
+      if (record === 'ambiguous')
+        left.push({
+          ...at,
+          why: `it names ${records.length} records: write a key or a number for each that no other has`,
+        });
+      else if (record === null) left.push({ ...at, why: 'no message matches' });
+      else {
+        const line = { record, key, serviceId: idByKey.get(key) ?? null };
+        linesOf.set(recordName(record), [...(linesOf.get(recordName(record)) ?? []), line]);
+      }
+    }
   }
-  for (const [key, operated] of found) {
-    plan.matched++;
-    const left = (why: string) =>
-      leave(plan, { entity: operated[0]?.message.entity ?? null, key, number: null, why }, true);
-    const records = new Set(operated.map(({ message }) => `${message.entity} ${message.sourceKey}`));
-    const listed = operated.filter(({ message }) =>
-      namesOf(message).some((name) => name !== key && request.list?.idByKey.has(name)),
-    );
-    if (records.size > 1) left(`it names ${records.size} records: write a key or a number for each that no other has`);
-    else if (listed.length > 0) left('another line of the list names the same record');
-    else {
+  const lines = new Map<string, { record: NamedRecord; key: string; serviceId: string | null }>();
+  for (const [name, own] of linesOf) {
+    const [line, another] = own;
+    if (line !== undefined && another === undefined) lines.set(name, line);
+    else
+      left.push(
+        ...own.map(({ key, record }) => ({
+          key,
+          entity: record.entity,
+          why: 'another line of the list names the same record',
+        })),
+      );
+  }
+  return { lines, left };
+}
+
+/** Those messages of a listed record that have come to their end need no word. */
+async function planLines(context: JobContext, request: ActionRequest, listed: ListedRecords, plan: ActionPlan) {
+  const { lines, left } = listed;
+  plan.matched += left.length;
+  for (const one of left) leave(plan, { ...one, number: null }, true);
+  const all = [...lines];
+  for (let start = 0; start < all.length; start += batchSize) {
+    const batch = all.slice(start, start + batchSize);
+    const found = new Map<string, Operated[]>(batch.map(([name]) => [name, []]));
+    const records = batch.map(([, { record }]) => record);
+    for (let afterId = 0; ; ) {
+      const page = await decidePage(context, request, { ...request.filter, records }, afterId, listed);
+      if (page.last === undefined) break;
+      afterId = page.last;
+      for (const one of page.operated) found.get(recordName(one.message))?.push(one);
+    }
+    for (const [name, { record, key }] of batch) {
+      plan.matched++;
+      const operated = found.get(name) ?? [];
       const possible = operated.filter(({ decision }) => decision.to !== null);
       for (const one of possible) note(plan, one);
       const last = operated.at(-1)?.decision;
-      if (possible.length === 0) left(last?.to === null ? last.why : 'no message matches');
+      const why = last?.to === null ? last.why : 'no message matches';
+      if (possible.length === 0) leave(plan, { entity: record.entity, key, number: null, why }, true);
     }
   }
 }
 
-function namesOf({ sourceKey, number }: Operated['message']): string[] {
-  return number === null || number === sourceKey ? [sourceKey] : [sourceKey, number];
-}
-
-async function decidePage(context: JobContext, request: ActionRequest, filter: MessageFilter, afterId: number) {
+async function decidePage(
+  context: JobContext,
+  request: ActionRequest,
+  filter: MessageFilter,
+  afterId: number,
+  listed: ListedRecords | null = null,
+) {
   return context.store.read('look which messages match', async (tx) => {
     const ids = request.ids
       ? request.ids.filter((id) => id > afterId).slice(0, batchSize)
@@ -145,7 +195,7 @@ async function decidePage(context: JobContext, request: ActionRequest, filter: M
       request.action,
       operatorContext(context, request),
       false,
-      idNamedBy(request),
+      idNamedBy(listed),
     );
     return { last: ids.at(-1), operated };
   });
@@ -162,7 +212,8 @@ export async function actOnMessages(
   shown?: ReadonlyMap<number, string>,
 ): Promise<Acted> {
   const { store, settings, actor } = context;
-  const { action, filter, reason } = request;
+  const { action, filter, reason, list } = request;
+  const listed = list ? await readList(context, list, filter) : null;
   // Decides again with the rows locked, and writes the decisions and the audit in the same transaction.
   const actOnBatch = async (tx: Tx, batch: readonly number[]) => {
     // All who bind a record stand in line here: two who name one id at the same time would both find it free.
@@ -174,7 +225,7 @@ export async function actOnMessages(
       action,
       operatorContext(context, request),
       true,
-      idNamedBy(request),
+      idNamedBy(listed),
     );
     const isAsShown = ({ message }: Operated) => shown === undefined || shown.get(message.id) === printOf(message);
     const possible = decided.filter((one) => one.decision.to !== null && isAsShown(one));
@@ -266,10 +317,9 @@ function leave(plan: ActionPlan, left: LeftAlone, isListed: boolean): void {
   if (isListed || plan.leftExamples.length < maxExamples) plan.leftExamples.push(left);
 }
 
-function idNamedBy({ list }: ActionRequest) {
-  if (!list) return undefined;
-  return ({ sourceKey, number }: { sourceKey: string; number: string | null }) =>
-    list.idByKey.get(sourceKey) ?? (number === null ? null : (list.idByKey.get(number) ?? null));
+function idNamedBy(listed: ListedRecords | null) {
+  if (listed === null) return undefined;
+  return (message: Operated['message']) => listed.lines.get(recordName(message))?.serviceId ?? null;
 }
 
 function operatorContext(context: JobContext, { serviceId }: ActionRequest): OperatorContext {

@@ -22,7 +22,7 @@ export async function possibleActions(
   context: JobContext,
   { entity, sourceKey }: { entity: Entity; sourceKey: string },
 ): Promise<PossibleActions> {
-  const filter = { entity, sourceKey };
+  const filter = { records: [{ entity, sourceKey }] };
   const found: PossibleActions = { possible: [], needsServiceId: false, impossible: [] };
   for (const action of operatorActions) {
     const plan = async (serviceId: string | null) =>

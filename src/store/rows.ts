@@ -227,6 +227,31 @@ export function joinConditions(
   };
 }
 
+/**
+ * A condition on rows of these records; none at all when the list is empty, and any where it is undefined.
+ * @param table such as `m.`; '' where the columns need no table
+ */
+export function ofRecords(
+  records: readonly { entity: string; sourceKey: string }[] | undefined,
+  table: 'm.' | '' = '',
+): Condition {
+  if (records === undefined) return ['1=1', undefined];
+  const keysOf = new Map<string, string[]>();
+  for (const { entity, sourceKey } of records) keysOf.set(entity, [...(keysOf.get(entity) ?? []), sourceKey]);
+  // The entity is named, because the indexes of keys begin with it.
+  const either = joinConditions(
+    'OR',
+    [...keysOf].map(
+      ([entity, keys]): Condition => [
+        `${table}entity=? AND ${table}source_key IN ${placeholders(keys.length)}`,
+        entity,
+        ...keys,
+      ],
+    ),
+  );
+  return [either.where, ...either.parameters];
+}
+
 /** Runs the statement for as many rows at a time as fit, each text bounded by its column. @returns how many rows all of them matched */
 async function eachChunk(
   tx: Tx,

@@ -71,7 +71,7 @@ describe('waybill explain', () => {
       const both = await explain('order', '8');
       expect(both.code).to.equal(2);
       expect(both.stdout)
-        .to.contain('8 names 2 records')
+        .to.contain('8 is ambiguous: it names 2 records')
         .and.to.match(/│ order +│ 7 +│ 8 +│/);
       expect((await explain('order', '8', '--by', 'key')).stdout).to.match(/^Order 9 \(key 8 /);
       expect((await explain('order', '8', '--by', 'number')).stdout).to.match(/^Order 8 \(key 7 /);

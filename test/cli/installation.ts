@@ -58,6 +58,8 @@ export interface CapturedRecord {
   unmapped?: string;
   operation?: 'create' | 'update';
   revision?: number;
+  /** The columns that tell who it is, as JSON. */
+  identity?: string;
 }
 
 interface Current {
@@ -194,6 +196,7 @@ async function captureRecords(app: App, records: readonly CapturedRecord[]): Pro
       customerKey: given.customerKey ?? null,
       contentHash,
       mappingFingerprint: sha256('mapping'),
+      identity: given.identity ?? null,
       record: unmapped === null ? record : null,
       idempotencyKey:
         operation === 'create' && unmapped === null ? createKey(settings.installation, entity, sourceKey, 0) : null,

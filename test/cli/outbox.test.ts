@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { filterOf } from '../../src/desk/filters.js';
+import { listedBy } from '../../src/desk/filters.js';
 import { toHtml } from '../../src/desk/pages/layout.js';
 import { Outbox } from '../../src/desk/pages/outbox.js';
 import { browseMessages } from '../../src/operator/lists/browse.js';
@@ -85,7 +85,7 @@ describe('waybill outbox', () => {
           reason: '--reason-like',
         };
         const page = { rows: [], next: null, count: 0 };
-        const props = { base: '/', query: new URLSearchParams(), page, action: null, timeZone: 'UTC' };
+        const props = { base: '/', query: new URLSearchParams(), page, action: null, ambiguous: [], timeZone: 'UTC' };
         const shown = [...toHtml(Outbox(props), []).matchAll(/<(?:select|input)[^>]* name="(\w+)"/g)];
         expect(shown.map(([, name]) => name)).to.deep.equal(Object.keys(options));
 
@@ -101,8 +101,11 @@ describe('waybill outbox', () => {
         ] as Record<string, string>[]) {
           const typed = Object.entries(asked).flatMap(([name, value]) => [options[name] as string, value]);
           const ids = (await json('outbox', ...typed)).messages.map(({ id }: { id: number }) => id);
-          const filter = filterOf(new URLSearchParams(asked));
-          const browsed = await installation.app.store.read('look', (tx) => browseMessages(tx, filter, null, 50));
+          const { store, settings } = installation.app;
+          const browsed = await store.read('look', async (tx) => {
+            const { filter } = await listedBy(tx, new URLSearchParams(asked), settings);
+            return browseMessages(tx, filter, null, 50);
+          });
           const name = JSON.stringify(asked);
           expect(ids, name).to.deep.equal(browsed.rows.map(({ id }) => id));
           expect(ids.length, name).to.equal(browsed.count);
@@ -264,6 +267,74 @@ describe('waybill outbox', () => {
         expect(await row('3')).to.include({ state: 'in_doubt' });
         expect(await row('5')).to.include({ state: 'delivered' });
         expect((await audited()).map((line) => line.source_key).sort()).to.deep.equal(['1', '2', '4', '6']);
+      });
+    });
+
+    describe('a name that fits two orders', () => {
+      /** The key of one is the number of the other; only the first exists at the service. */
+      const park = async () => {
+        await installation.capture(
+          { entity: 'order', sourceKey: '90011', number: '90012' },
+          { entity: 'order', sourceKey: '90012', number: 'A-90012' },
+          { entity: 'customer', sourceKey: '7', unmapped: 'no name' },
+          { entity: 'order', sourceKey: '7', unmapped: 'no lines' },
+        );
+        await installation.deliver(() => answers.keyReused());
+      };
+      const states = async () =>
+        (await json('outbox', '--state', 'parked')).messages.map((m: { sourceKey: string }) => m.sourceKey).sort();
+
+      for (const action of [
+        ['resolve', '--not-delivered'],
+        ['resolve', '--delivered', '--service-id', 'ord_1'],
+        ['discard'],
+        ['retry'],
+      ])
+        it(`is refused, also with --yes: ${action.join(' ')}`, async () => {
+          await park();
+          const refused = await waybill('outbox', ...action, '--key', '90012', '--reason', 'a test', '--yes');
+          expect(refused.code).to.equal(2);
+          expect(refused.stderr)
+            .to.contain('order 90012 (number A-90012), by its key; order 90011 (number 90012), by its number')
+            .and.to.contain('--by key, or --by number');
+          const twice = await waybill('outbox', ...action, '--key', '7', '--reason', 'a test', '--yes');
+          expect(twice.code).to.equal(2);
+          expect(twice.stderr).to.contain('customer 7, by its key; order 7, by its key').and.to.contain('--entity');
+          expect(await states()).to.deep.equal(['7', '7', '90011', '90012']);
+          expect(await audited()).to.deep.equal([]);
+        });
+
+      it('is exact with --by, and shown whole by the list and the audit', async () => {
+        await park();
+        const listed = await waybill('outbox', '--key', '90012');
+        expect(listed.stdout).to.contain('A-90012').and.to.contain('90011');
+        expect(listed.stderr).to.contain('ambiguous: 90012 names 2 records').and.to.contain('All are shown');
+        expect((await waybill('audit', '--key', '90012')).stderr).to.contain('ambiguous: 90012 names 2 records');
+        const byKey = ['--key', '90012', '--by', 'key', '--reason', 'a test', '--yes'];
+        expect((await waybill('outbox', 'discard', ...byKey)).code).to.equal(0);
+        expect(await states()).to.deep.equal(['7', '7', '90011']);
+        const byNumber = ['--key', '90012', '--by', 'number', '--reason', 'a test', '--yes'];
+        expect((await waybill('outbox', 'discard', ...byNumber)).code).to.equal(0);
+        expect(await states()).to.deep.equal(['7', '7']);
+      });
+
+      it('is refused by confirm, sync, resync and forget as well', async () => {
+        await park();
+        await installation.capture(
+          { entity: 'customer', sourceKey: '8', identity: '{"customer_code":"9"}' },
+          { entity: 'customer', sourceKey: '9', identity: '{"customer_code":"K9"}' },
+        );
+        for (const typed of [
+          ['confirm', '--key', '90012', '--reason', 'a test', '--yes'],
+          ['confirm', '--key', '7', '--reason', 'a test', '--yes'],
+          ['sync', '--key', '90012', '--dry-run'],
+          ['resync', 'orders', '--key', '90012', '--force'],
+          ['forget', 'customer', '9', '--reason', 'a test', '--yes'],
+        ]) {
+          const refused = await waybill(...typed);
+          expect(refused.code, typed.join(' ')).to.equal(2);
+          expect(refused.stderr, typed.join(' ')).to.contain('names 2 records').and.to.contain('Nothing was done');
+        }
       });
     });
 

@@ -105,6 +105,22 @@ onAnyLab('actions at the desk', (kit) => {
     expect((await anna.open('act?action=discard')).status, 'no filter at all').to.equal(400);
   });
 
+  it('are refused for a name that two records have; the pages show both, marked', async () => {
+    await park('90011', unknownSku('90011'), { number: '90012' });
+    await park('90012', unknownSku('90012'), { number: 'A-90012' });
+    const refused = await anna.open('act?action=discard&state=parked&key=90012');
+    expect(refused.status).to.equal(400);
+    expect(refused.body).to.contain('90012 names 2 records').and.to.contain('Open the record that you mean');
+    for (const page of ['outbox?key=90012', '?q=90012']) {
+      const { body } = await anna.open(page);
+      expect(body).to.contain('is ambiguous: 2 records have this name').and.not.to.contain('action="/act"');
+      expect(body).to.contain('/order/90011').and.to.contain('/order/90012');
+    }
+    const { path } = await preview('outbox?state=parked&key=A-90012', 'discard');
+    await carryOut(path);
+    expect(await statesOf()).to.deep.equal({ 90011: 'parked', 90012: 'discarded' });
+  });
+
   it('say of a record what can be done and what cannot, and resolve what may exist with the id that a person found', async () => {
     await park('a/b"&<\u202e', 'no answer', {
       idempotencyKey: 'k',

@@ -34,7 +34,14 @@ onSqliteLabAnd('mysql', 'a record whose key changed in the ERP', (kit) => {
   const confirm = async (key: string) => {
     const [{ id }] = await kit.rows("SELECT id FROM outbox_message WHERE source_key=? AND park_class='held'", [key]);
     const done = await kit.store.transaction('confirm', (tx) =>
-      confirmMessages(tx, [Number(id)], { keys: [key] }, 'send', 'a person looked', Date.now()),
+      confirmMessages(
+        tx,
+        [Number(id)],
+        { records: [{ entity: 'order', sourceKey: key }] },
+        'send',
+        'a person looked',
+        Date.now(),
+      ),
     );
     expect(done).to.have.length(1);
   };

@@ -69,7 +69,12 @@ onSqliteLabAnd('postgres', 'records whose keys are others now', (kit) => {
     }
     await swapIds(lab, a, refused);
     await rekey(lab.context, requestOf(lab));
-    const retry = { action: 'retry', filter: { keys: [String(a)] }, serviceId: null, reason: 'a test' } as const;
+    const retry = {
+      action: 'retry',
+      filter: { records: [{ entity: 'order', sourceKey: String(a) }] },
+      serviceId: null,
+      reason: 'a test',
+    } as const;
     const { ids } = await planAction(lab.context, retry);
     expect((await actOnMessages(lab.context, retry, ids)).done).to.equal(1);
     await works();

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Entity, entities } from '../../model/record.js';
 import { type Confirmation, confirmHeld, summariseHeld } from '../../operator/confirm-held.js';
 import { idsOfCause, sumOrders } from '../../operator/figures/group-parked.js';
+import { AmbiguousName, recordsMeant } from '../../operator/find-records.js';
 import { shorten } from '../../operator/format.js';
 import type { MessageFilter } from '../../operator/list-messages.js';
 import type { heldInvoices } from '../../operator/lists/browse-invoices.js';
@@ -10,7 +11,7 @@ import { type ActionRequest, actOnMessages, type LeftAlone, nameLeft, planAction
 import { actionWords, heldWords } from '../../operator/words.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type ParkClass, parkClasses } from '../../outbound/outbox/message.js';
-import { filterOf } from '../filters.js';
+import { filterOf, nameIn } from '../filters.js';
 
 /** A record in a preview. */
 export interface PreviewRow {
@@ -90,7 +91,7 @@ async function prepareAction(
   query: URLSearchParams,
 ): Promise<Prepared> {
   const { store, settings } = context;
-  const { filter, cause } = subjectOf(query);
+  const { filter, cause } = await subjectOf(context, query);
   const ids =
     cause === null
       ? undefined
@@ -142,22 +143,30 @@ export function decoded(query: URLSearchParams, name: string): string | null {
 }
 
 /** Which messages are meant: of one record, of one cause, or of a filter. */
-function subjectOf(query: URLSearchParams): {
-  filter: MessageFilter;
-  cause: { parkClass: ParkClass | null; reason: string } | null;
-} {
+async function subjectOf(
+  { store, settings }: JobContext,
+  query: URLSearchParams,
+): Promise<{ filter: MessageFilter; cause: { parkClass: ParkClass | null; reason: string } | null }> {
   const entity = entities.find((one) => one === query.get('entity'));
   const sourceKey = decoded(query, 'record');
   const reason = decoded(query, 'cause');
   if (sourceKey !== null) {
     if (entity === undefined) throw new WrongAction('A record is named by what it is and by its key.');
-    return { filter: { entity, sourceKey }, cause: null };
+    return { filter: { records: [{ entity, sourceKey }] }, cause: null };
   }
   if (reason !== null) {
     const parkClass = parkClasses.find((one) => one === query.get('class')) ?? null;
     return { filter: { states: ['parked'] }, cause: { parkClass, reason } };
   }
-  const filter = filterOf(query);
+  const filtered = new URLSearchParams(query);
+  for (const name of ['key', 'reason']) if (query.has(name)) filtered.set(name, decoded(query, name) ?? '');
+  const asked = nameIn(filtered, settings);
+  const meant = asked && store.read('look for a record', (tx) => recordsMeant(tx, [asked.name], asked.naming));
+  const records = await meant?.catch((error: unknown) => {
+    if (!(error instanceof AmbiguousName)) throw error;
+    throw new WrongAction(`${error.message}. Nothing was done. Open the record that you mean, and act there.`);
+  });
+  const filter = { ...filterOf(filtered), ...(records && { records }) };
   if (Object.keys(filter).length === 0) throw new WrongAction('Say which records are meant.');
   return { filter, cause: null };
 }
@@ -171,7 +180,7 @@ async function prepareHeld(
   const entity = entities.find((one) => one === query.get('entity'));
   const key = decoded(query, 'record');
   if (entity === undefined) throw new WrongAction('Say whether orders or customers are meant.');
-  const filter = { entity, ...(key !== null && { keys: [key] }) };
+  const filter = { entity, ...(key !== null && { records: [{ entity, sourceKey: key }] }) };
   const { summary, shown: all } = await summariseHeld(context, filter);
   const few = query.get('first') !== null && all.ids.size > fewFirst;
   // With a few of them alone, the brake stays on for the others.

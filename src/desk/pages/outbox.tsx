@@ -1,8 +1,10 @@
 import { entities } from '../../model/record.js';
+import type { NamedRecord } from '../../operator/find-records.js';
 import type { browseMessages } from '../../operator/lists/browse.js';
 import { mostCounted } from '../../operator/lists/browse.js';
 import { messageStates, parkClasses } from '../../outbound/outbox/message.js';
 import { ActionForm } from './action-forms.js';
+import { NamedRecords } from './search.js';
 import { FilterField, Pager, Table } from './table.js';
 import { Bounded, Count, RecordLink, State, Time } from './words.js';
 
@@ -12,11 +14,13 @@ interface Props {
   page: Awaited<ReturnType<typeof browseMessages>>;
   /** The filter as the address of a bulk action names it; null: none is set, or who looks may not act. */
   action: { [name: string]: string } | null;
+  /** Records that the name in the filter fits, where they are several. */
+  ambiguous: readonly NamedRecord[];
   timeZone: string;
 }
 
 /** Messages that match a filter, the newest first. */
-export function Outbox({ base, query, page: { rows, next, count }, action, timeZone }: Props) {
+export function Outbox({ base, query, page: { rows, next, count }, action, ambiguous, timeZone }: Props) {
   return (
     <>
       <form method="get" action={`${base}outbox`} class="filter">
@@ -36,6 +40,7 @@ export function Outbox({ base, query, page: { rows, next, count }, action, timeZ
           </>
         )}
       </p>
+      {ambiguous.length > 0 && <NamedRecords base={base} text={query.get('key') ?? ''} records={ambiguous} />}
       {action !== null && count !== 0 && (
         <div class="actions">
           {(['retry', 'discard', 'look_up', 'not_delivered'] as const).map((one) => (

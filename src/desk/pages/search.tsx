@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/settings.js';
-import type { searchRecords } from '../../operator/find-records.js';
+import type { NamedRecord, searchRecords } from '../../operator/find-records.js';
 import { amountFormatter } from '../../operator/format.js';
 import { Bounded, RecordLink } from './words.js';
 
@@ -8,6 +8,36 @@ interface Props {
   text: string;
   found: Awaited<ReturnType<typeof searchRecords>>;
   amounts: Settings['amounts'];
+}
+
+const ways: Record<NamedRecord['as'][number], string> = {
+  key: 'its key in the ERP',
+  number: 'its number',
+  code: 'its code',
+  id: 'its id at the service',
+};
+
+/** Records that one text fits, each with what the text is of it. */
+export function NamedRecords({ base, text, records }: { base: string; text: string; records: readonly NamedRecord[] }) {
+  return (
+    <>
+      {records.length > 1 && (
+        <p class="alert">
+          <q>
+            <Bounded text={text} most={255} />
+          </q>{' '}
+          is ambiguous: {records.length} records have this name. To act, open the one that you mean.
+        </p>
+      )}
+      <ul class="list">
+        {records.map((record) => (
+          <li key={`${record.entity} ${record.sourceKey}`}>
+            <RecordLink base={base} record={record} />: {record.as.map((one) => ways[one]).join(' and ')}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
 }
 
 /** What a text names, where it is not just one record. */
@@ -31,20 +61,18 @@ export function SearchResults({ base, text, found: { records, invoices }, amount
       </>
     );
   return (
-    <ul class="list">
-      {records.map((record) => (
-        <li key={`${record.entity} ${record.sourceKey}`}>
-          <RecordLink base={base} record={record} />
-        </li>
-      ))}
-      {invoices.map(({ invoiceNo, customerCode, amount: minor, dueDate, status, unlistedAt }) => (
-        <li key={`invoice ${invoiceNo}`}>
-          invoice <Bounded text={invoiceNo} most={120} />: <span class="number">{amount(minor)}</span>, due {dueDate},{' '}
-          <Bounded text={status} most={80} />
-          {unlistedAt === null ? ', listed as unpaid' : ', no longer listed as unpaid'}
-          {customerCode !== null && `, customer ${customerCode}`}
-        </li>
-      ))}
-    </ul>
+    <>
+      <NamedRecords base={base} text={text} records={records} />
+      <ul class="list">
+        {invoices.map(({ invoiceNo, customerCode, amount: minor, dueDate, status, unlistedAt }) => (
+          <li key={`invoice ${invoiceNo}`}>
+            invoice <Bounded text={invoiceNo} most={120} />: <span class="number">{amount(minor)}</span>, due {dueDate},{' '}
+            <Bounded text={status} most={80} />
+            {unlistedAt === null ? ', listed as unpaid' : ', no longer listed as unpaid'}
+            {customerCode !== null && `, customer ${customerCode}`}
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }

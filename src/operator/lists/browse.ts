@@ -22,8 +22,8 @@ async function boundsOf(tx: Tx, table: 'outbox_message' | 'audit_log') {
 
 /** How many match; `mostCounted`: that many or more; null: it would take to read them all. */
 export async function countUpTo(tx: Tx, filter: MessageFilter): Promise<number | null> {
-  const { keys, states, entity, parkClass, reasonLike } = filter;
-  if (keys !== undefined) return countMessages(tx, filter);
+  const { records, states, entity, parkClass, reasonLike } = filter;
+  if (records !== undefined) return countMessages(tx, filter);
   const byIndex: MessageFilter = {
     ...(states ? { states } : parkClass && { states: ['parked'] }),
     ...(entity && { entity }),
@@ -47,7 +47,7 @@ export async function browseMessages(
   const count = await countUpTo(tx, filter);
   const bounds = await boundsOf(tx, 'outbox_message');
   // The few that match are found by their index.
-  if (count !== null && count < mostCounted && (filter.states || filter.keys || filter.parkClass)) {
+  if (count !== null && count < mostCounted && (filter.states || filter.records || filter.parkClass)) {
     const below = before ?? (bounds.last ?? 0) + 1;
     const rows = await listMessages(tx, filter, limit + 1, { from: 0, below, isScan: false });
     const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null;

@@ -126,7 +126,7 @@ onSqliteLabAnd('mysql', 'a delivered order whose lines query loses a line', (kit
     await lab.changeErp('UPDATE sales_order_lines SET product_id=NULL WHERE id=9001');
     await lab.capture({ sweep: true });
     const { shown } = await summariseHeld(lab.context, {});
-    await confirmHeld(lab.context, { entity: 'order', keys: [key] }, 'send', shown, 'it was deleted');
+    await confirmHeld(lab.context, { records: [{ entity: 'order', sourceKey: key }] }, 'send', shown, 'it was deleted');
     await lab.deliver();
     expect(await skus()).not.to.include('LONE');
     await lab.capture({ sweep: true });

@@ -22,7 +22,7 @@ onAnyLab('a brake', (kit) => {
     return lab;
   };
   const confirmed = async (lab: Lab, confirmation: Confirmation, keys?: string[]) => {
-    const filter = keys ? { keys } : {};
+    const filter = keys ? { records: keys.map((sourceKey) => ({ entity: 'order' as const, sourceKey })) } : {};
     const { shown } = await summariseHeld(lab.context, filter);
     return (await confirmHeld(lab.context, filter, confirmation, shown, 'looked at it')).done;
   };

@@ -74,7 +74,9 @@ onSqliteLabAnd('mysql', 'an order that says which one it goes on for', (kit) => 
       `The ERP has ${to} in its place since then: it goes on under that key`,
     );
     expect(await explained(lab, to)).to.include(`The ERP has it in place of ${from}, since then`);
-    expect(await kit.store.read('look', (tx) => findRecords(tx, 'order', from, 'key'))).to.have.length(1);
+    expect(
+      await kit.store.read('look', (tx) => findRecords(tx, from, { by: 'key', entity: 'order', sources: [] })),
+    ).to.have.length(1);
     // An edit of it is an edit of that record.
     await editSampleLine(lab.erp, Number(to), 1, 9);
     await works(lab);
@@ -213,7 +215,14 @@ onSqliteLabAnd('mysql', 'an order that says which one it goes on for', (kit) => 
     expect(await rekeyRecord(lab.context, lab.reader, keys)).to.include({ serviceId });
     const [{ id }] = await kit.rows("SELECT id FROM outbox_message WHERE park_class='held' AND state='parked'");
     await kit.store.transaction('let it go', (tx) =>
-      confirmMessages(tx, [Number(id)], { keys: [first] }, 'send', 'a person looked', Date.now()),
+      confirmMessages(
+        tx,
+        [Number(id)],
+        { records: [{ entity: 'order', sourceKey: first }] },
+        'send',
+        'a person looked',
+        Date.now(),
+      ),
     );
     await works(lab);
     await works(lab);
@@ -264,7 +273,14 @@ onSqliteLabAnd('mysql', 'an order that says which one it goes on for', (kit) => 
     await works(lab);
     const [{ id }] = await kit.rows("SELECT id FROM outbox_message WHERE park_class='held'");
     await kit.store.transaction('let it go', (tx) =>
-      confirmMessages(tx, [Number(id)], { keys: [to] }, 'send', 'a person looked', Date.now()),
+      confirmMessages(
+        tx,
+        [Number(id)],
+        { records: [{ entity: 'order', sourceKey: to }] },
+        'send',
+        'a person looked',
+        Date.now(),
+      ),
     );
     await cancelSampleOrder(lab.erp, Number(from));
     await works(lab);

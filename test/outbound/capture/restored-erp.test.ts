@@ -50,7 +50,7 @@ onAnyLab('an ERP that was restored from yesterday', (kit) => {
     }
   };
   const confirmed = async (lab: Lab, how: 'send' | 'discard', keys?: string[]) => {
-    const filter = keys ? { keys } : {};
+    const filter = keys ? { records: keys.map((sourceKey) => ({ entity: 'order' as const, sourceKey })) } : {};
     const { shown } = await summariseHeld(lab.context, filter);
     return (await confirmHeld(lab.context, filter, how, shown, 'asked the office')).done;
   };

@@ -254,7 +254,12 @@ onEveryLab('deliver', (kit) => {
       expect(requestsFor(lab, doubtful.idempotency_key)).to.equal(sent);
       // When the operator of the service has said it, a retry is harmless.
       const known = lab.another({ settings: { service: { idempotency: { lifetimeHours: 24 } } } });
-      const request = { action: 'retry', filter: { keys: [number] }, serviceId: null, reason: 'test' } as const;
+      const request = {
+        action: 'retry',
+        filter: { records: [{ entity: 'order', sourceKey: parked.source_key }] },
+        serviceId: null,
+        reason: 'test',
+      } as const;
       expect((await planAction(lab.context, request)).ids, 'unknown').to.have.length(0);
       const { ids } = await planAction(known.context, request);
       expect((await actOnMessages(known.context, request, ids)).done).to.equal(1);

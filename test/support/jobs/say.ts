@@ -1,4 +1,5 @@
 import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../../src/operator/act-on-messages.js';
+import { recordsMeant } from '../../../src/operator/find-records.js';
 import type { MessageFilter } from '../../../src/operator/list-messages.js';
 import type { OperatorAction } from '../../../src/operator/operator-action.js';
 import type { StoreKit } from '../../store/stores.js';
@@ -7,11 +8,13 @@ import type { StoreKit } from '../../store/stores.js';
 export function say(
   kit: Pick<StoreKit, 'store'>,
   action: OperatorAction,
-  filter: MessageFilter,
+  { keys, ...given }: MessageFilter & { keys?: readonly string[] },
   serviceId: string | null = null,
 ): Promise<void> {
   return kit.store.transaction('say', async (tx) => {
     const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId, canLookUp: [] };
+    const naming = { by: 'any', entity: given.entity, sources: [''] } as const;
+    const filter = keys ? { ...given, records: await recordsMeant(tx, keys, naming) } : given;
     const ids = await matchingIds(tx, filter, 0, 10);
     const decided = await decideForMessages(tx, ids, filter, action, context, true);
     await writeOperatorDecisions(tx, decided, 'test', 'a person looked', Date.now());
