@@ -193,7 +193,7 @@ function namesOf(refused: readonly RefusedBinding[]): string[] {
     .map(({ entity, sourceKey, serviceId, heldBy, boundTo }) =>
       boundTo === undefined
         ? `  ${entity} ${sourceKey} was to be ${serviceId}, which is ${entity} ${heldBy}`
-        : `  ${entity} ${sourceKey} was to be ${serviceId}, and is ${boundTo} here: the service may have two records of it`,
+        : `  ${entity} ${sourceKey} was to be ${serviceId}, and is ${boundTo} here: the service may have two records of it (waybill bindings move, if that one is right)`,
     );
 }
 

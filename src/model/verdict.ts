@@ -4,9 +4,10 @@ import type { JsonValue } from './record.js';
 export type Verdict =
   /**
    * Acknowledged, and the acknowledgement is complete and valid. `flag` asks a person to look, e.g. at a wrong total; `state`
-   * is the record's state in the service's own word, where it says one, and `total` an order's total as it says it.
+   * is the record's state in the service's own word, where it says one, and `total` an order's total as it says it. `renamedFrom`
+   * is the id before, where the id is a field of ours and this changed it.
    */
-  | { kind: 'delivered'; serviceId: string; flag: string | null; state?: string; total?: number }
+  | { kind: 'delivered'; serviceId: string; flag: string | null; state?: string; total?: number; renamedFrom?: string }
   /** The request may have taken effect: timeout, reset, cut-off answer, 5xx, any unlisted status. */
   | { kind: 'in_doubt'; reason: string }
   /**

@@ -1,4 +1,4 @@
-import { BindingHolders } from '../outbound/outbox/binding-holders.js';
+import { BindingHolders, problemInWords } from '../outbound/outbox/binding-holders.js';
 import { type Binding, bindRecords, closeBindings } from '../outbound/outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbound/outbox/content-hash.js';
 import { createKey, keyAfterRefusal } from '../outbound/outbox/idempotency-key.js';
@@ -99,9 +99,9 @@ async function unlessHeld(tx: Tx, operated: Operated[], isIdNamed: boolean): Pro
   const holders = await BindingHolders.of(tx, claims);
   return operated.map((one) => {
     const [claim] = claimsOf(one);
-    const other = claim ? holders.otherThan(claim) : null;
-    if (!claim || other === null) return one;
-    const why = `${claim.serviceId} is the ${claim.entity} with the key ${other} already: look at the service which of the two it is`;
+    const problem = claim ? holders.problemOf(claim) : null;
+    if (!claim || problem === null) return one;
+    const why = `${problemInWords(claim, problem)}: look at the service which of the two it is`;
     return { ...one, decision: { to: null, why } };
   });
 }

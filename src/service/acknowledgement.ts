@@ -44,6 +44,8 @@ export interface AcknowledgementRequest {
   operation: 'create' | 'update' | 'delete';
   /** What the record is called: the customer code we sent, or the order id that the service gave. */
   expectedId: string | null;
+  /** The id that this change gives to the record, where its id is a field of ours; absent or null: it keeps the one it has. */
+  newId?: string | null;
   successStatus: number;
   /** Sum of qty × price of the record; null where there is none to check. */
   expectedTotal: bigint | null;
@@ -118,17 +120,22 @@ function readAcknowledgement(
   const [problem] = problems;
   if (problem !== undefined || typeof sum === 'string') return invalid(problem ?? '');
 
-  const serviceId = given ?? request.expectedId;
+  const { expectedId, newId = null } = request;
+  const serviceId = given ?? newId ?? expectedId;
   if (!serviceId) return invalid('the body names no id');
-  if (request.expectedId !== null && given !== null && given !== request.expectedId)
-    return invalid(`the answer is about ${given}, not ${request.expectedId}`);
+  if (expectedId !== null && given !== null && given !== expectedId && given !== newId)
+    return invalid(`the answer is about ${given}, not ${expectedId}`);
+  const isRenamed = newId !== null && serviceId === newId;
+  const kept =
+    newId !== null && !isRenamed ? `The service calls it ${serviceId} still, and was to call it ${newId}.` : null;
   const state = acknowledgedText.safeParse(said).data;
   return {
     kind: 'delivered',
     serviceId,
-    flag: totalFlag(profile, request.expectedTotal, sum),
+    flag: totalFlag(profile, request.expectedTotal, sum) ?? kept,
     ...(state === undefined ? {} : { state }),
     ...(sum === null ? {} : { total: sum }),
+    ...(isRenamed && expectedId !== null ? { renamedFrom: expectedId } : {}),
   };
 }
 

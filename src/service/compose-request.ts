@@ -62,6 +62,13 @@ export interface ComposedRequest<Answer> {
   knownIds: readonly (JsonValue | undefined)[];
 }
 
+/** The code that an update gives to a customer, where it is another one than the service knows it by. */
+function newCode({ serviceId, body }: Pick<SendRequest, 'serviceId' | 'body'>, code: unknown): string | null {
+  if (typeof code !== 'string' || serviceId === null || code === serviceId) return null;
+  // A change says only what differs.
+  return (JSON.parse(body) as { customer_code?: unknown }).customer_code === code ? code : null;
+}
+
 /** Where a message goes, with which headers, and what must come back. Pure. `problem`: why it can't be sent as it is. */
 export function composeRequest(
   service: Pick<
@@ -104,6 +111,7 @@ export function composeRequest(
     operation,
     // A replayed create is answered with the id it had, whatever is bound by now.
     expectedId: operation === 'create' && !isKnownByCode ? null : knownId,
+    newId: isKnownByCode && operation === 'update' ? newCode(message, record.customer_code) : null,
     successStatus: endpoint.successStatus,
     expectedTotal: !hasBody ? null : total !== null ? BigInt(total) : record.items ? orderTotal(record.items) : null,
   });

@@ -1,6 +1,10 @@
 import { expect } from 'chai';
+import { confirmHeld, summariseHeld } from '../../src/operator/confirm-held.js';
+import { moveRecordBinding } from '../../src/operator/move-binding.js';
 import { actOnMessages } from '../../src/operator/plan-action.js';
 import { recover } from '../../src/operator/recover.js';
+import { BindingHolders } from '../../src/outbound/outbox/binding-holders.js';
+import { importBindings } from '../../src/outbound/outbox/bindings.js';
 import type { BindingRow } from '../../src/outbound/outbox/exported-bindings.js';
 import type { ExportedRow } from '../../src/outbound/recovery/take-over-bindings.js';
 import type { Row } from '../../src/store/rows.js';
@@ -200,13 +204,159 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
     const bindingsFile = exportOf([line, ...rows]);
     const result = await recover(lab.context, lab.reader, { fate, bindings: bindingsFile, reason: 'a test' });
     const claim = { entity: 'order', sourceKey: other.source_key, serviceId: one.service_id };
-    expect(result.bindings).to.deep.include({ taken: 1, refused: [{ ...claim, heldBy: one.source_key }] });
+    expect(result.bindings).to.deep.include({
+      taken: 1,
+      refused: [{ ...claim, heldBy: one.source_key }],
+    });
     expect(await kit.rows('SELECT source_key FROM adoption')).to.deep.equal([]);
     const [said] = await kit.rows("SELECT source_key, detail FROM audit_log WHERE outcome='binding_refused'");
     expect(said.source_key).to.equal(other.source_key);
     expect(said.detail).to.contain(`the order with the key ${one.source_key} already`);
     const waiting = (await orders()).filter(({ state }) => state === 'parked');
     expect(waiting.map(({ source_key: key }) => key)).to.deep.equal([other.source_key]);
+  });
+
+  it('an acknowledgement that names a second id of a record waits for a person, and the others go on', async () => {
+    const lab = await kit.start({
+      customers: 1,
+      orders: 1,
+      settings: { service: { idempotency: { lifetimeHours: 24 } } },
+    });
+    await lab.capture();
+    await lab.deliver();
+    const [before] = await bindings();
+    // The service loses its keys: sent again, the same create makes a second order there.
+    lab.sandbox.forgetKeys();
+    await lab.capture({ filter: { entity: 'order' }, force: true });
+    await insertSampleOrder(lab.erp, {});
+    await lab.capture({ sweep: true });
+    const { parked, delivered } = await lab.deliver();
+    expect({ parked, orders: delivered.orders }).to.deep.equal({ parked: 1, orders: 1 });
+    const [waits] = (await orders()).filter(({ state }) => state === 'parked');
+    const key = before?.source_key as string;
+    const made = lab.sandbox.ledger().orders;
+    const { reference } = made.find((one) => one.order_id === before?.service_id) ?? {};
+    const second = made.find((one) => one.reference === reference && one.order_id !== before?.service_id)?.order_id;
+    expect(waits).to.include({ source_key: key, park_class: 'conflict' });
+    expect(waits?.reason)
+      .to.contain(before?.service_id as string)
+      .and.to.contain(second as string)
+      .and.to.contain(`waybill bindings move order ${key} --from ${before?.service_id} --to ${second}`);
+    expect((await bindings()).find((row: Row) => row.source_key === key)).to.deep.equal(before);
+    const [line] = await kit.rows("SELECT detail FROM audit_log WHERE event='parked' ORDER BY id DESC");
+    expect(line.detail).to.contain(before?.service_id).and.to.contain(second);
+
+    // A person names the other one: refused as a mere word, done where both ids are named.
+    await say(kit, 'delivered', { keys: [key], entity: 'order' }, second);
+    expect((await bindings()).find((row: Row) => row.source_key === key)).to.deep.equal(before);
+    const move = { entity: 'order', sourceKey: key, from: before?.service_id as string, to: second as string } as const;
+    const wrong = { ...move, from: 'ord_of_nobody' };
+    expect(await moveRecordBinding(lab.context, wrong, 'a test')).to.equal(
+      `it is ${before?.service_id} at the service, not ord_of_nobody`,
+    );
+    const [, other] = await bindings();
+    const taken = { ...move, to: other?.service_id as string };
+    expect(await moveRecordBinding(lab.context, taken, 'a test')).to.contain(`the key ${other?.source_key} already`);
+    expect(await moveRecordBinding(lab.context, move, 'the first was removed')).to.equal(null);
+    expect((await bindings()).find((row: Row) => row.source_key === key)?.service_id).to.equal(second);
+    const [moved] = await kit.rows("SELECT detail FROM audit_log WHERE outcome='move_binding'");
+    expect(JSON.parse(moved.detail)).to.include({ from: before?.service_id, to: second });
+    await say(kit, 'delivered', { keys: [key], entity: 'order' });
+    expect((await orders()).map(({ state }) => state)).to.not.include('parked');
+  });
+
+  it('an export that gives a record another id is not believed, unless the record was made anew since', async () => {
+    const lab = await kit.start({ customers: 1, orders: 2 });
+    await lab.capture();
+    await lab.deliver();
+    const before = await bindings();
+    const rows: ExportedRow[] = await exportRows(kit);
+    const [one, other] = rows.filter(({ entity }) => entity === 'order') as [BindingRow, BindingRow];
+    Object.assign(one, { service_id: 'ord_other', revision: one.revision + 1 });
+    Object.assign(other, { service_id: 'ord_anew', revision: other.revision + 2, generation: other.generation + 1 });
+    await holdAsLost(kit);
+    const fate = { to: 'parked' } as const;
+    const bindingsFile = exportOf(rows);
+    const result = await recover(lab.context, lab.reader, { fate, bindings: bindingsFile, reason: 'a test' });
+    const was = (key: string) => before.find((row: Row) => row.source_key === key)?.service_id as string;
+    const claim = { entity: 'order', sourceKey: one.source_key, serviceId: 'ord_other' };
+    expect(result.bindings).to.deep.include({
+      taken: 1,
+      refused: [{ ...claim, heldBy: one.source_key, boundTo: was(one.source_key) }],
+    });
+    expect(new Map((await bindings()).map((row: Row) => [row.source_key, row.service_id]))).to.deep.equal(
+      new Map([
+        [one.source_key, was(one.source_key)],
+        [other.source_key, 'ord_anew'],
+      ]),
+    );
+    const [said] = await kit.rows("SELECT detail FROM audit_log WHERE outcome='binding_refused'");
+    expect(said.detail).to.contain('ord_other').and.to.contain(was(one.source_key));
+  });
+
+  it('the writer of bindings has no statement that changes an id without both', async () => {
+    const lab = await firstOfTwo();
+    await lab.deliver();
+    const [bound] = await bindings();
+    const row = {
+      ...(await kit.rows("SELECT * FROM binding WHERE entity='order' ORDER BY source_key"))[0],
+    } as BindingRow;
+    const claimed = { ...row, service_id: 'ord_other' };
+    const claims = [{ entity: 'order', sourceKey: row.source_key, serviceId: 'ord_other' }];
+    const refused = async (ask: 'asked' | 'asked before') =>
+      kit.store
+        .transaction('import', async (tx) => {
+          const holders = await BindingHolders.of(tx, claims);
+          // Whoever asked too early is told by the statement itself.
+          if (ask === 'asked before') holders.problemOf = () => null;
+          await importBindings(tx, [claimed], holders, { isSuccessor: false });
+        })
+        .then(
+          () => 'it was written',
+          (error: Error) => error.message,
+        );
+    expect(await refused('asked')).to.contain(`${bound?.service_id} at the service already`);
+    expect(await refused('asked before')).to.contain('another id at the service');
+    expect((await bindings())[0]).to.deep.equal(bound);
+  });
+
+  it('a customer whose code was changed and confirmed keeps its binding, which moves to the new code', async () => {
+    const lab = await kit.start({ customers: 2, orders: 2 });
+    await insertSampleOrder(lab.erp, { customerId: 1 });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    const customers = async () =>
+      new Map(
+        (await kit.rows("SELECT source_key, service_id FROM binding WHERE entity='customer'")).map((row) => [
+          row.source_key,
+          row.service_id,
+        ]),
+      );
+    const code = (await customers()).get('1') as string;
+    await lab.changeErp("UPDATE customers SET customer_no='K99' WHERE id=1");
+    await lab.capture({ sweep: true });
+    const filter = { records: [{ entity: 'customer', sourceKey: '1' }] } as const;
+    const { shown } = await summariseHeld(lab.context, filter);
+    expect((await confirmHeld(lab.context, filter, 'send', shown, 'they have a new code')).done).to.equal(1);
+    // The stand-in never changes the code of a customer; other services do.
+    const match = { method: 'PATCH', path: '/v1/customers' };
+    lab.sandbox.setFaults([{ kind: 'status', status: 200, body: { customer_code: 'K99' }, match }]);
+    await lab.deliver();
+    expect((await customers()).get('1')).to.equal('K99');
+    expect(await kit.rows('SELECT lane FROM lane_pause')).to.deep.equal([]);
+    const [line] = await kit.rows("SELECT detail FROM audit_log WHERE event='delivered' ORDER BY id DESC");
+    expect(JSON.parse(line.detail)).to.include({ serviceId: 'K99', renamedFrom: code });
+    // The next edit goes to the same record under its new code.
+    await lab.changeErp("UPDATE customers SET name='A new name' WHERE id=1");
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    const patched = lab.sandbox
+      .ledger()
+      .requests.filter(({ method, path }) => method === 'PATCH' && path.includes('customers'));
+    expect(patched.map(({ path }) => path)).to.deep.equal([`/v1/customers/${code}`, '/v1/customers/K99']);
+    expect(
+      await kit.rows("SELECT reason FROM outbox_message WHERE entity='customer' AND state<>'delivered'"),
+    ).to.deep.equal([]);
   });
 
   for (const answer of ['that the second exists', 'that it made the second'] as const)

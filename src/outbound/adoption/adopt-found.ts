@@ -46,8 +46,8 @@ async function adoptFound(
 ): Promise<AdoptOutcome> {
   const claim = { entity: 'customer' as const, sourceKey: create.sourceKey, serviceId: found.serviceId };
   const holders = await BindingHolders.of(tx, [claim]);
-  const other = holders.otherThan(claim);
-  if (other !== null) {
+  const problem = holders.problemOf(claim);
+  if (problem?.kind === 'taken') {
     const [message] = await tx.rows<{ revision: number; generation: number }>(
       'SELECT revision, generation FROM outbox_message WHERE id=?',
       [create.id],
@@ -56,17 +56,17 @@ async function adoptFound(
     return {
       kind: 'taken',
       ...message,
-      reason: `The service's ${found.serviceId} is the customer with the key ${other} of the ERP: two customers there have one code. Give this one a code of its own.`,
+      reason: `The service's ${found.serviceId} is the customer with the key ${problem.heldBy} of the ERP: two customers there have one code. Give this one a code of its own.`,
     };
   }
   const [own] = await tx.rows<{ serviceId: string; contentHash: string }>(
     "SELECT service_id, content_hash FROM binding WHERE entity='customer' AND source_key=?",
     [create.sourceKey],
   );
-  if (own && own.serviceId !== found.serviceId)
+  if (problem !== null)
     return {
       kind: 'refused',
-      reason: `The service acknowledged it as ${own.serviceId}, and shows ${found.serviceId}.`,
+      reason: `The service acknowledged it as ${problem.boundTo}, and shows ${found.serviceId}.`,
     };
 
   const messages = await tx.rows(

@@ -190,6 +190,7 @@ export function endedAttempt({ about, sent, transition }: SettledMessage, epoch:
       bodyHash: about.bodyHash,
       nextAttemptAt: state === 'pending' || state === 'in_doubt' ? nextAttemptAt : null,
       serviceId: acknowledged?.serviceId,
+      renamedFrom: acknowledged?.renamedFrom,
       flag: acknowledged?.flag,
       serviceState: acknowledged ? (acknowledged.state ?? null) : undefined,
       serviceTotal: acknowledged ? (acknowledged.total ?? null) : undefined,

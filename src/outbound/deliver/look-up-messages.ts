@@ -2,7 +2,7 @@ import type { Entity } from '../../model/record.js';
 import type { FoundRecord, LookUpFinding } from '../../model/verdict.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import type { BindingHolders, UnprovenTwin } from '../outbox/binding-holders.js';
+import { type BindingHolders, problemInWords, type UnprovenTwin } from '../outbox/binding-holders.js';
 import { bindRecords, type NewBinding } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
 import type { ParkClass } from '../outbox/message.js';
@@ -30,10 +30,13 @@ const neverDue = 8_640_000_000_000_000;
 
 /**
  * A conflict is looked up until that was answered, once. What was parked unsent because its key belongs to another record is
- * no conflict of which the service knows.
+ * no conflict of which the service knows. What the service acknowledged under another id than we know is for a person: a look-up
+ * would find one of the two, and the other would be forgotten.
  */
 const openConflict = `m.state='parked' AND m.park_class='conflict' AND m.operation='create' AND m.first_sent_at IS NOT NULL AND NOT EXISTS
-  (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.purpose='look_up' AND a.verdict IN ('found','none','several','odd'))`;
+  (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.purpose='look_up' AND a.verdict IN ('found','none','several','odd'))
+  AND NOT EXISTS (SELECT 1 FROM attempt d JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key
+                   WHERE d.message_id=m.id AND d.verdict='delivered')`;
 
 /**
  * Takes creates that can't be resent blindly and can be looked up: those in doubt past the lifetime of their key, and
@@ -273,9 +276,10 @@ export function unlessAnothers(
 ): LookUpDecision {
   if (decision.to !== 'delivered') return decision;
   const { serviceId } = decision;
-  const other = holders.otherThan({ entity, sourceKey, serviceId });
-  if (other !== null) {
-    const reason = `A look-up finds ${serviceId}, which is the ${entity} with the key ${other} already. Look at the service, then use outbox resolve.`;
+  const claim = { entity, sourceKey, serviceId };
+  const problem = holders.problemOf(claim);
+  if (problem !== null) {
+    const reason = `A look-up finds ${serviceId}, but ${problemInWords(claim, problem)}. Look at the service, then use outbox resolve.`;
     return { to: 'parked', parkClass: 'conflict', reason };
   }
   if (twin === null) return decision;

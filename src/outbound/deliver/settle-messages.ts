@@ -1,4 +1,5 @@
 import { shownReason } from '../../audit/audit-log.js';
+import { shellWord } from '../../model/shell-word.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -7,7 +8,7 @@ import { recordSuccess } from '../../store/job-runs.js';
 import { padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { adoptCustomer } from '../adoption/adopt-found.js';
-import { type BindingClaim, BindingHolders } from '../outbox/binding-holders.js';
+import { type BindingClaim, BindingHolders, problemInWords } from '../outbox/binding-holders.js';
 import { bindRecords, closeBindings } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
@@ -177,7 +178,7 @@ export async function settleMessages(
   const holders = await BindingHolders.of(tx, sending.flatMap(claimsOf));
   const settled = await doubtOldAnswers(
     tx,
-    sending.map((one) => unlessTaken(one, holders)),
+    sending.map((one) => unlessAnother(one, holders)),
   );
   await settleSending(
     tx,
@@ -206,6 +207,7 @@ export async function settleMessages(
         mappingFingerprint: about.mappingFingerprint,
         identity: about.identity,
         serviceId: transition.serviceId as string,
+        renamedFrom: renamedFrom(verdict),
         acknowledged: provenRecord(about.contentHash, about.record),
         words: wordsOf(about, verdict, holders),
       })),
@@ -240,18 +242,30 @@ function wordsOf(about: ClaimedMessage, verdict: SettledMessage['sent']['verdict
 }
 
 /** What the acknowledgement binds, if anything. */
-function claimsOf({ about, transition }: SettledMessage): BindingClaim[] {
+function claimsOf({ about, transition, sent: { verdict } }: SettledMessage): BindingClaim[] {
   const { entity, sourceKey } = about;
   if (transition.state !== 'delivered' || about.operation === 'delete') return [];
-  return [{ entity, sourceKey, serviceId: transition.serviceId as string }];
+  return [{ entity, sourceKey, serviceId: transition.serviceId as string, renamedFrom: renamedFrom(verdict) }];
 }
 
-/** An acknowledgement that names the record of another one acknowledges nothing: a person has to look. */
-function unlessTaken(one: SettledMessage, holders: BindingHolders): SettledMessage {
+function renamedFrom(verdict: SettledMessage['sent']['verdict']): string | null {
+  return verdict.kind === 'delivered' ? (verdict.renamedFrom ?? null) : null;
+}
+
+/**
+ * An acknowledgement that names the record of another one, or another id than this record has, acknowledges nothing: a person has
+ * to look. Both ids are in the reason, and so on the audit.
+ */
+function unlessAnother(one: SettledMessage, holders: BindingHolders): SettledMessage {
   const [claim] = claimsOf(one);
-  const other = claim ? holders.otherThan(claim) : null;
-  if (!claim || other === null) return one;
-  const reason = `The service acknowledged it as ${claim.serviceId}, which is the ${claim.entity} with the key ${other} already. Look at the service, then use outbox resolve.`;
+  const problem = claim ? holders.problemOf(claim) : null;
+  if (!claim || problem === null) return one;
+  const { entity, sourceKey, serviceId } = claim;
+  const todo =
+    problem.kind === 'taken'
+      ? 'Look at the service, then use outbox resolve.'
+      : `It may be there twice. If ${problem.boundTo} stays, remove the other one there and use outbox resolve; if ${serviceId} stays: waybill bindings move ${entity} ${shellWord(sourceKey)} --from ${shellWord(problem.boundTo)} --to ${shellWord(serviceId)}`;
+  const reason = `The service acknowledged it as ${serviceId}, but ${problemInWords(claim, problem)}. ${todo}`;
   const { transition } = one;
   return {
     ...one,

@@ -8,7 +8,19 @@ export interface BindingClaim {
   entity: string;
   sourceKey: string;
   serviceId: string;
+  /**
+   * The id that this one takes the place of, because the service knows the record by a field of ours that was changed, such as a
+   * customer's code. Absent: none.
+   */
+  renamedFrom?: string | null | undefined;
 }
+
+/** Why a record can't be bound to an id. */
+export type BindingProblem =
+  /** Another record of ours has the id. */
+  | { kind: 'taken'; heldBy: string }
+  /** The record has another id. Only a person who names both moves a binding (`moveBinding`). */
+  | { kind: 'bound'; boundTo: string };
 
 /** `open`: read again and again. `final`: nothing more happens to it. `gone`: the service has it no more; asked for still. */
 export type ReadState = 'open' | 'final' | 'gone';
@@ -31,8 +43,9 @@ export interface OrderWords {
 const unsaid: OrderWords = { status: null, total: null };
 
 /**
- * Which record of the ERP holds which id of the service, as far as some claims are concerned. An id belongs to one record:
- * a second one that was bound to it would overwrite the first with its next edit. Bindings are written only with the
+ * Which record of the ERP holds which id of the service, as far as some claims are concerned. An id belongs to one record: a
+ * second record that was bound to it would overwrite the first with its next edit. A record has one id: if a second one took its
+ * place, Waybill would forget the record that stands at the service under the first. Bindings are written only with the
  * answer of this question (`bindRecords`). It holds until the transaction ends, because each that binds has the `service` lease
  * or has locked it (`lockLease`) before it asks; the schema forbids what slips through.
  */
@@ -72,16 +85,24 @@ export class BindingHolders {
     return holders;
   }
 
-  /** The key of another record that holds the id which is claimed; null: the claim may be bound. */
-  otherThan({ entity, sourceKey, serviceId }: BindingClaim): string | null {
+  /** Why the claim can't be bound; null: it may be. */
+  problemOf({ entity, sourceKey, serviceId, renamedFrom }: BindingClaim): BindingProblem | null {
     const holder = this.#keysById.get(nameOf(entity, serviceId));
     if (holder === undefined)
       throw new Error(`The ${entity} ${serviceId} was not among the claims whose holders were asked for.`);
-    return holder === sourceKey ? null : holder;
+    if (holder !== sourceKey) return { kind: 'taken', heldBy: holder };
+    const boundTo = this.boundTo(entity, sourceKey);
+    const isOther = boundTo !== null && boundTo !== serviceId && boundTo !== renamedFrom;
+    return isOther ? { kind: 'bound', boundTo } : null;
+  }
+
+  /** The id of the record; null: it has none yet. */
+  boundTo(entity: string, sourceKey: string): string | null {
+    return this.#bound.get(nameOf(entity, sourceKey))?.serviceId ?? null;
   }
 
   isBound(entity: string, sourceKey: string): boolean {
-    return this.#bound.has(nameOf(entity, sourceKey));
+    return this.boundTo(entity, sourceKey) !== null;
   }
 
   /** What the service said last of this record under this id. */
@@ -89,6 +110,12 @@ export class BindingHolders {
     const bound = this.#bound.get(nameOf(entity, sourceKey));
     return bound?.serviceId === serviceId ? bound : unsaid;
   }
+}
+
+/** What is wrong, and which two ids or records a person has to look at. Pure. */
+export function problemInWords({ entity, serviceId }: BindingClaim, problem: BindingProblem): string {
+  if (problem.kind === 'taken') return `${serviceId} is the ${entity} with the key ${problem.heldBy} already`;
+  return `this ${entity} is ${problem.boundTo} at the service already, and ${serviceId} is another one there`;
 }
 
 /** A record that has no binding, and may be at the service all the same. */

@@ -3,7 +3,13 @@ import { before, type Elapsed } from '../../store/elapsed-time.js';
 import { boundedText, insertRows, placeholders, renameKeys, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
-import type { BindingHolders, OrderReading, OrderWords } from './binding-holders.js';
+import {
+  type BindingClaim,
+  type BindingHolders,
+  type OrderReading,
+  type OrderWords,
+  problemInWords,
+} from './binding-holders.js';
 import { keepingUsed, leftKey } from './closed-bindings.js';
 import { unknownContent } from './content-hash.js';
 import type { BindingRow, ClosedBindingRow } from './exported-bindings.js';
@@ -35,6 +41,8 @@ export interface Binding extends RecordName {
 /** A binding to be written, with what the service said of the record just now; null: nothing that is newer than before. */
 export interface NewBinding extends Binding {
   words: OrderWords | null;
+  /** As in `BindingClaim`. */
+  renamedFrom?: string | null | undefined;
 }
 
 const key = ['entity', 'source_key'];
@@ -42,7 +50,7 @@ const key = ['entity', 'source_key'];
 /**
  * Binds records, or brings their bindings up to date; of several for one record the last counts.
  * @param holders what was asked for these bindings in this transaction
- * @throws when another record holds one of the ids: the caller has parked or refused it before
+ * @throws when another record holds one of the ids, or a record has another id: the caller has parked or refused it before
  */
 export async function bindRecords(
   tx: Tx,
@@ -50,22 +58,70 @@ export async function bindRecords(
   holders: BindingHolders,
   nowMs: number,
 ): Promise<void> {
-  await importBindings(tx, bindingRows(bindings, holders, nowMs), holders);
+  await writeBindings(tx, bindingRows(bindings, holders, nowMs), bindings, holders);
 }
 
-/** Takes over exported bindings in place of what the store has of them. @throws as `bindRecords` does */
-export async function importBindings(tx: Tx, bindings: readonly BindingRow[], holders: BindingHolders): Promise<void> {
+/**
+ * Takes over exported bindings in place of what the store has of them. @throws as `bindRecords` does
+ * @param from.isSuccessor the export is of a store that went on from this one: where an id was changed there, it is changed here
+ */
+export async function importBindings(
+  tx: Tx,
+  rows: readonly BindingRow[],
+  holders: BindingHolders,
+  { isSuccessor }: { isSuccessor: boolean },
+): Promise<void> {
+  const claims = rows.map(({ entity, source_key: sourceKey, service_id: serviceId }) => {
+    const boundTo = isSuccessor ? holders.boundTo(entity, sourceKey) : null;
+    return { entity, sourceKey, serviceId, renamedFrom: boundTo === serviceId ? null : boundTo };
+  });
+  await writeBindings(tx, rows, claims, holders);
+}
+
+async function writeBindings(
+  tx: Tx,
+  bindings: readonly BindingRow[],
+  claims: readonly BindingClaim[],
+  holders: BindingHolders,
+): Promise<void> {
+  for (const claim of claims) {
+    const problem = holders.problemOf(claim);
+    if (problem !== null)
+      throw new Error(`The ${claim.entity} ${claim.sourceKey} must not be bound: ${problemInWords(claim, problem)}.`);
+    const { entity, sourceKey, serviceId, renamedFrom } = claim;
+    if (renamedFrom && holders.boundTo(entity, sourceKey) === renamedFrom)
+      await moveBinding(tx, { entity, sourceKey }, { from: renamedFrom, to: serviceId });
+  }
   // No upsert: on MySQL it would write over the row of another record that holds the id. An export may have folded keys another way.
   const folded = bindings.map((row) => ({ ...row, folded_key: foldKey(row.source_key) }));
   const rows = [...new Map(folded.map((row) => [`${row.entity} ${row.source_key}`, row])).values()];
-  for (const { entity, source_key: sourceKey, service_id: serviceId } of rows) {
-    const other = holders.otherThan({ entity, sourceKey, serviceId });
-    if (other !== null) throw new Error(`The ${entity} ${sourceKey} must not take the id of ${other}: ${serviceId}`);
-  }
   const isBound = (row: BindingRow) => holders.isBound(row.entity, row.source_key);
-  await updateRows(tx, 'binding', key, rows.filter(isBound));
-  const unbound = rows.filter((row) => !isBound(row));
-  await insertRows(tx, 'binding', unbound);
+  const known = rows.filter(isBound);
+  // The id is compared, and so never set to another one: `moveBinding` alone does that.
+  const matched = await updateRows(tx, 'binding', key, known, 't.service_id=v.service_id');
+  if (matched !== known.length) throw new Error(`${known.length - matched} bindings have another id at the service.`);
+  await insertRows(
+    tx,
+    'binding',
+    rows.filter((row) => !isBound(row)),
+  );
+}
+
+/**
+ * Gives a record another id at the service. The only statement that changes the id of a binding: a person has named both ids, or
+ * the id is a field of ours and the service acknowledged its new value.
+ * @throws when the record does not have the id `from`, or another record has `to`
+ */
+export async function moveBinding(
+  tx: Tx,
+  { entity, sourceKey }: { entity: string; sourceKey: string },
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  const moved = await tx.run(
+    `UPDATE binding SET service_id=?, read_state='open', gone_at=NULL WHERE entity=? AND source_key=? AND service_id=?`,
+    [to, entity, sourceKey, from],
+  );
+  if (moved !== 1) throw new Error(`The ${entity} ${sourceKey} is not ${from} at the service any more.`);
 }
 
 /** A state that the service leaves out stays; a total that it leaves out may not be the one before. The order is read again. */

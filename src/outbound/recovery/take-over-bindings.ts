@@ -6,7 +6,7 @@ import { inChunks, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptionRow, deleteAdoption, importAdoptions } from '../outbox/adoptions.js';
 import { type BindingClaim, BindingHolders } from '../outbox/binding-holders.js';
-import { importBindings, importClosedBindings } from '../outbox/bindings.js';
+import { closeBindings, importBindings, importClosedBindings } from '../outbox/bindings.js';
 import { keptGeneration } from '../outbox/closed-bindings.js';
 import { type BindingRow, boundKeys, type ClosedBindingRow } from '../outbox/exported-bindings.js';
 import type { Operation } from '../outbox/message.js';
@@ -240,13 +240,16 @@ function nothingTakenOver(): TakenOverBindings {
 async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], closing: Closing): Promise<TakenOverBindings> {
   const result = nothingTakenOver();
   for (const entity of entities) {
-    const { newer, refused, older, holders } = await judgeOpen(tx, entity, ofEntity(rows, entity), closing.isSuccessor);
+    const { isSuccessor } = closing;
+    const { newer, refused, older } = await judgeOpen(tx, entity, ofEntity(rows, entity), isSuccessor);
     result.imported += newer.length;
     result.taken += refused.length;
     result.refused.push(...refused);
     result.older += older;
     if (newer.length === 0) continue;
-    await importBindings(tx, newer, holders);
+    await closeMadeAnew(tx, entity, newer, closing.nowMs);
+    const holders = await BindingHolders.of(tx, newer.map(claimIn(entity)));
+    await importBindings(tx, newer, holders, { isSuccessor });
     const reason = 'The service has it already: its binding was imported.';
     result.closed += await closeProven(tx, entity, newer, { isBound: true, reason }, closing);
     result.closed += await closeRespelled(tx, entity, newer, closing.nowMs);
@@ -262,29 +265,68 @@ async function judgeOpen(
   given: readonly BindingRow[],
   isSuccessor: boolean,
 ): Promise<{ newer: BindingRow[]; refused: RefusedBinding[]; older: number; holders: BindingHolders }> {
-  const claimOf = (row: BindingRow) => ({ entity, sourceKey: row.source_key, serviceId: row.service_id });
   const other = isSuccessor ? new Map<string, string>() : await otherIds(tx, entity, given);
   const contradicting = given.filter((row) => other.has(row.source_key));
   const agreeing = given.filter((row) => !other.has(row.source_key));
   // Records removed since the export stay removed.
   const known = await newerThanKnown(tx, entity, agreeing);
-  const holders = await BindingHolders.of(tx, known.map(claimOf));
+  const holders = await BindingHolders.of(tx, known.map(claimIn(entity)));
+  const anew = new Set((await madeAnew(tx, entity, known)).map(({ sourceKey }) => sourceKey));
   // Another record holds its id by now. Its create stays in doubt, and a person finds which of the two it is.
-  const taken = known.map(claimOf).flatMap((claim) => {
-    const heldBy = holders.otherThan(claim);
-    return heldBy === null ? [] : [{ ...claim, heldBy }];
+  const problems = known.map((row): { row: BindingRow; refused: RefusedBinding | null } => {
+    const claim = claimIn(entity)(row);
+    const mayMove = isSuccessor || anew.has(row.source_key);
+    const renamedFrom = mayMove ? holders.boundTo(entity, row.source_key) : null;
+    const problem = holders.problemOf({ ...claim, renamedFrom });
+    if (problem === null) return { row, refused: null };
+    const { kind } = problem;
+    const refused =
+      kind === 'taken' ? { heldBy: problem.heldBy } : { heldBy: row.source_key, boundTo: problem.boundTo };
+    return { row, refused: { ...claim, ...refused } };
   });
+  const taken = problems.flatMap((one) => one.refused ?? []);
   const refused = contradicting.map((row) => ({
-    ...claimOf(row),
+    ...claimIn(entity)(row),
     heldBy: row.source_key,
     boundTo: other.get(row.source_key) as string,
   }));
   return {
-    newer: known.filter((row) => holders.otherThan(claimOf(row)) === null),
+    newer: problems.flatMap((one) => (one.refused === null ? [one.row] : [])),
     refused: [...taken, ...refused],
     older: agreeing.length - known.length,
     holders,
   };
+}
+
+function claimIn(entity: Entity) {
+  return (row: BindingRow) => ({ entity, sourceKey: row.source_key, serviceId: row.service_id });
+}
+
+/**
+ * Bindings here of records that were removed at the service and made anew since: a create of a later generation is another
+ * record there, with another id.
+ */
+async function madeAnew(tx: Tx, entity: Entity, exported: readonly BindingRow[]) {
+  if (exported.length === 0) return [];
+  const bound = await tx.rows<{ sourceKey: string; serviceId: string; revision: number; generation: number }>(
+    `SELECT source_key, service_id, revision, generation FROM binding
+      WHERE entity=? AND source_key IN ${placeholders(exported.length)}`,
+    [entity, ...keysOf(exported)],
+  );
+  const said = new Map(exported.map((row) => [row.source_key, row]));
+  return bound.filter(({ sourceKey, serviceId, generation }) => {
+    const row = said.get(sourceKey);
+    return row !== undefined && row.service_id !== serviceId && row.generation > generation;
+  });
+}
+
+async function closeMadeAnew(tx: Tx, entity: Entity, exported: readonly BindingRow[], nowMs: number): Promise<void> {
+  const over = await madeAnew(tx, entity, exported);
+  await closeBindings(
+    tx,
+    over.map(({ sourceKey, revision, generation }) => ({ entity, sourceKey, revision, generation })),
+    nowMs,
+  );
 }
 
 /** By key: the id of a record here that these rows say is another one, of the same generation. */
