@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Entity } from '../model/record.js';
+import { checkClaims, type SaidClaim, sidesInWords } from '../operator/check-claims.js';
 import { type FindBy, recordsNamed } from '../operator/find-records.js';
 import { shorten } from '../operator/format.js';
 import {
@@ -49,6 +50,7 @@ interface ActionOptions extends FilterOptions {
   lookUp?: boolean;
   serviceId?: string;
   file?: string;
+  unchecked?: boolean;
 }
 
 export function outboxCommand(): Command {
@@ -75,7 +77,14 @@ export function outboxCommand(): Command {
     .option('--delivered', 'it exists there')
     .option('--not-delivered', 'it does not exist there: Waybill sends it again')
     .option('--look-up', 'ask the service for it (service.endpoints.lookUpOrder and lookUpCustomer)')
-    .option('--service-id <id>', 'the id that the service gave to it (orders need it, or a --file with the ids)');
+    .option(
+      '--service-id <id>',
+      'the id that the service gave to it (orders need it, or a --file with the ids); Waybill asks the service what it has there',
+    )
+    .option(
+      '--unchecked',
+      'with --delivered: you looked yourself; Waybill does not ask, and records it as your word alone',
+    );
   const list = withFilters(outbox)
     .addOption(new Option('--group-by <what>', 'count them by what they have in common').choices(groupings))
     .addOption(limitOption('how many to show', 50))
@@ -98,12 +107,12 @@ function withFilters(command: Command): Command {
 
 function actionCommand(name: 'retry' | 'discard' | 'resolve', summary: string, example: string): Command {
   const act = async (app: CommandApp, options: ActionOptions) => {
-    const { serviceId = null, reason, yes, file } = options;
+    const { serviceId = null, reason, yes, file, unchecked = false } = options;
     const action = name === 'resolve' ? found(options) : name;
     const list = file === undefined ? undefined : await readNamedRecords(file, action === 'delivered' ? 2 : 1);
     const records = options.key && (await meantBy(app, options.key, options.by, options.entity));
     const filter = { ...filterOf(app, options), ...defined({ records }) };
-    return actOnOutbox(app, { action, filter, serviceId, reason, ...(list && { list }) }, yes);
+    return actOnOutbox(app, { action, filter, serviceId, reason, unchecked, ...(list && { list }) }, yes);
   };
   return withFilters(jsonCommand(name, summary, example))
     .option(
@@ -125,6 +134,8 @@ function checkAction(options: ActionOptions, command: Command): void {
   const answers = [options.delivered, options.notDelivered, options.lookUp].filter(Boolean).length;
   if (name === 'resolve' && answers !== 1)
     throw new UsageError('Say what you found, --delivered or --not-delivered, or have the service asked: --look-up.');
+  if (!options.delivered && options.unchecked)
+    throw new UsageError('--unchecked belongs to --delivered: it is your word that the record is there.');
   if (!options.delivered && options.serviceId !== undefined)
     throw new UsageError('--service-id belongs to --delivered: a record that does not exist has no id.');
   if (options.file !== undefined) {
@@ -213,27 +224,29 @@ async function listOutbox(
 
 /** Shows what the action would do to which messages, asks, and does it. @returns the exit code */
 async function actOnOutbox(
-  { context, output }: CommandApp,
+  { context, output, client }: CommandApp,
   request: ActionRequest,
   yes: boolean | undefined,
 ): Promise<number> {
   const { action } = request;
-  const plan = await planAction(context, request);
-  const { matched, ids, shown, leftExamples: left } = plan;
+  const ask = (claims: readonly SaidClaim[]) => checkClaims(context, client, claims);
+  const plan = await planAction(context, request, request.unchecked ? {} : { ask });
+  const { matched, ids, shown, checks, leftExamples: left } = plan;
+  const named = Math.max(ids.length, checks.size);
+  if (request.serviceId !== null && named > 1)
+    throw new UsageError(`--service-id names one record, but ${named} messages match. Add --key and --entity.`);
   if (ids.length === 0) output.json({ action, matched, done: 0, left });
   if (matched === 0) {
     output.line('No message matches.');
     return exitCode.failed;
   }
-  if (request.serviceId !== null && ids.length > 1)
-    throw new UsageError(`--service-id names one record, but ${ids.length} messages match. Add --key and --entity.`);
   showPlan(output, request, plan);
   if (ids.length === 0) return exitCode.failed;
   if (!(await confirm(`${actionWords[action].question} ${plural(ids.length)}?`, yes))) {
     output.line('Nothing was done.');
     return exitCode.failed;
   }
-  const { done, left: leftSince } = await actOnMessages(context, request, ids, shown);
+  const { done, left: leftSince } = await actOnMessages(context, request, ids, shown, checks);
   output.json({ action, matched, done, left: [...left, ...leftSince] });
   output.line(`${actionWords[action].outcome}: ${plural(done)}.`);
   if (done < ids.length) output.line(`${plural(ids.length - done)} had moved on meanwhile and were left alone.`);
@@ -244,8 +257,8 @@ async function actOnOutbox(
   return isSomeLeft ? exitCode.waitsForPerson : exitCode.done;
 }
 
-function showPlan(output: Output, { action, list }: ActionRequest, plan: ActionPlan): void {
-  const { matched, ids, examples, leftByReason, leftExamples } = plan;
+function showPlan(output: Output, { action, list, unchecked }: ActionRequest, plan: ActionPlan): void {
+  const { matched, ids, examples, checks, leftByReason, leftExamples } = plan;
   if (ids.length > 0)
     output.table(
       ['entity', 'key', 'number', 'what', 'state', 'reason', 'becomes'],
@@ -261,6 +274,18 @@ function showPlan(output: Output, { action, list }: ActionRequest, plan: ActionP
           : `${decision.to}${'newKey' in decision && decision.newKey ? ', with a new key' : ''}`,
       ]),
       { total: ids.length },
+    );
+  for (const { message, decision } of examples) {
+    const check = checks.get(message.id);
+    if (check?.kind === 'same' && decision.to === 'delivered')
+      output.line(`The service shows it as ${decision.serviceId}: ${sidesInWords(check.sides)}.`);
+  }
+  const notShown = [...checks.values()].filter(({ kind }) => kind !== 'same').length;
+  if (notShown > 0)
+    output.line(
+      unchecked
+        ? `Not checked at the service: ${plural(notShown)}. They are recorded as your word alone.`
+        : `Left alone until you have looked there yourself: ${plural(notShown)}. To record them all the same: --unchecked`,
     );
   if (list) {
     output.line(`${matched} records are listed; ${actionWords[action].possible} ${plural(ids.length)}.`);

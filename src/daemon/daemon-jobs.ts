@@ -187,11 +187,17 @@ export function scheduleJobs(
     if (await store.read('look for comparisons', isComparisonOpen)) await reconcileNow();
   });
 
+  const answerNow = scheduler.job('questions', async () => {
+    const { answerQuestions } = await import('../operator/check-claims.js');
+    const records = await answerQuestions(context, { client, lease }, signal);
+    log.info('Asked the service what it has, for a person', { records });
+  });
+
   const wakeUp = scheduler.job('wake-up', async () => {
     for (const asked of await store.transaction('take wake-ups', takeWakeUps)) {
       log.info('Woken up', asked);
       if (asked.job === 'webhooks') announce();
-      else void { capture: captureNow, pull: pullNow, reconcile: reconcileNow }[asked.job]();
+      else void { capture: captureNow, pull: pullNow, reconcile: reconcileNow, questions: answerNow }[asked.job]();
     }
   });
 

@@ -1,4 +1,4 @@
-import { BindingHolders, problemInWords } from '../outbound/outbox/binding-holders.js';
+import { BindingHolders, problemInWords, type SaidBinding } from '../outbound/outbox/binding-holders.js';
 import { type Binding, bindRecords, closeBindings } from '../outbound/outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbound/outbox/content-hash.js';
 import { createKey, keyAfterRefusal } from '../outbound/outbox/idempotency-key.js';
@@ -108,13 +108,13 @@ async function unlessHeld(tx: Tx, operated: Operated[], isIdNamed: boolean): Pro
 
 /**
  * Writes decisions of `decideForMessages`, which held the rows in the same transaction. The caller writes the audit.
+ * @param how.saidOf who says of this message that its record is at the service, and what the service showed
  * @throws when a message left the state in which it was decided
  */
 export async function writeOperatorDecisions(
   tx: Tx,
   operated: readonly Operated[],
-  installation: string,
-  reason: string,
+  { installation, reason, saidOf }: { installation: string; reason: string; saidOf(messageId: number): SaidBinding },
   nowMs: number,
 ): Promise<void> {
   for (const state of ['pending', 'in_doubt', 'parked'] as const) {
@@ -145,7 +145,7 @@ export async function writeOperatorDecisions(
         : [],
     );
     await resolveAsDelivered(tx, state, delivered, reason, nowMs);
-    await bindResolved(tx, delivered, nowMs);
+    await bindResolved(tx, delivered, saidOf, nowMs);
   }
 }
 
@@ -159,6 +159,7 @@ function newKeyOf(message: OperableMessage, installation: string, generation: nu
 async function bindResolved(
   tx: Tx,
   delivered: readonly { id: number; serviceId: string; isConflict: boolean }[],
+  saidOf: (messageId: number) => SaidBinding,
   nowMs: number,
 ): Promise<void> {
   if (delivered.length === 0) return;
@@ -182,16 +183,19 @@ async function bindResolved(
   const found = rows.filter(({ id, operation }) => conflicts.has(id) || (operation === 'create' && isFromBefore(id)));
   for (const row of found) row.contentHash = unknownContent;
   await doubtContents(tx, found);
-  const bindings = rows
+  const claims = rows
     .filter((row) => row.operation !== 'delete')
-    .map((row) => ({
-      ...row,
-      serviceId: serviceIds.get(row.id) as string,
-      acknowledged: provenRecord(row.contentHash, row.record),
-      // A person says that it arrived, not what became of its total.
-      words: { status: null, total: null },
-    }));
-  await bindRecords(tx, bindings, await BindingHolders.of(tx, bindings), nowMs);
+    .map((row) => ({ ...row, serviceId: serviceIds.get(row.id) as string }));
+  const holders = await BindingHolders.of(tx, claims);
+  const bindings = claims.map((row) => ({
+    ...row,
+    // Of a record that is bound the person says that a change arrived, not where it is.
+    said: holders.isBound(row.entity, row.sourceKey) ? holders.saidOf(row) : saidOf(row.id),
+    acknowledged: provenRecord(row.contentHash, row.record),
+    // A person says that it arrived, not what became of its total.
+    words: { status: null, total: null },
+  }));
+  await bindRecords(tx, bindings, holders, nowMs);
   await closeBindings(
     tx,
     rows.filter((row) => row.operation === 'delete'),

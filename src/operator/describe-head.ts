@@ -15,7 +15,7 @@ export function describeHead(
   const kind = entity === 'order' ? 'Order' : 'Customer';
   const title = number === null ? `${kind} ${sourceKey}` : `${kind} ${number} (key ${sourceKey} in the ERP)`;
   const bound = binding
-    ? `${binding.serviceId} at the service, revision ${binding.revision}, acknowledged ${time(binding.acknowledgedAt)}`
+    ? `${binding.serviceId} at the service, revision ${binding.revision}, ${binding.said === null ? `acknowledged ${time(binding.acknowledgedAt)}` : 'not acknowledged by the service'}`
     : isRemoved(story)
       ? 'none any more'
       : 'none; the service has not acknowledged the record yet';

@@ -6,6 +6,7 @@ import { describePause, describeRemedy, type LanePause, laneArguments } from '..
 import type { OperatorContext } from './operator-action.js';
 import { replacedInWords } from './story-timeline.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
+import { boundInWords } from './values/is-it-there.js';
 
 interface StoryContext extends Pick<OperatorContext, 'nowMs' | 'keyLifetimeMs'> {
   /** The pauses that hold delivery now. */
@@ -54,7 +55,7 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
     words.where = story.adoption
       ? `At the service as ${story.adoption.serviceId}; Waybill has not sent it.`
       : story.binding
-        ? `At the service, acknowledged as ${story.binding.serviceId} on ${time(story.binding.acknowledgedAt)}; its messages are no longer kept.`
+        ? `At the service, ${boundInWords(story.binding.serviceId, story.binding.acknowledgedAt, story.binding.said, time)}; its messages are no longer kept.`
         : story.replaced.some((one) => one.sourceKey === story.sourceKey)
           ? 'Not in the outbox any more: another record of the ERP took its place.'
           : 'In the ERP, not in the outbox yet: it waits for its lines.';
@@ -67,7 +68,15 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
         if (message.flag) words.why.push(`A person should look at it: ${message.flag}`);
         break;
       }
-      words.where = `At the service, acknowledged as ${message.serviceId}${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}.`;
+      if (story.binding?.said) {
+        const { serviceId, acknowledgedAt, said } = story.binding;
+        words.where = `A person’s word: ${boundInWords(serviceId, acknowledgedAt, said, time)}.`;
+        words.todo.push({
+          text: 'If it is another record there:',
+          command: `waybill bindings move ${story.entity} ${shellWord(story.sourceKey)} --by key --from ${shellWord(serviceId)} --to ID --reason "…"`,
+        });
+      } else
+        words.where = `At the service, acknowledged as ${message.serviceId}${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}.`;
       if (message.flag) {
         words.why.push(`A person should look at it: ${message.flag}`);
         words.todo.push({

@@ -6,6 +6,7 @@ import { doubtBoundContents, moveBinding } from '../outbound/outbox/bindings.js'
 import { doubtContents } from '../outbound/outbox/content-hash.js';
 import { lockLease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
+import { type ClaimCheck, unasked } from './check-claims.js';
 
 /** A person says that a record is another one at the service than Waybill has on record, and names both ids. */
 export interface BindingMove {
@@ -13,6 +14,12 @@ export interface BindingMove {
   sourceKey: string;
   from: string;
   to: string;
+}
+
+/** The message by which the service is asked for the record; null: none is kept. */
+export async function newestMessage(tx: Tx, { entity, sourceKey }: BindingMove): Promise<number | null> {
+  const sql = 'SELECT id FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision DESC LIMIT 1';
+  return (await tx.value<number>(sql, [entity, sourceKey])) ?? null;
 }
 
 /** Why the binding can't be moved; null: it can. Writes nothing. */
@@ -30,13 +37,15 @@ export async function moveProblem(tx: Tx, { entity, sourceKey, from, to }: Bindi
 }
 
 /**
- * Moves the binding. What the service holds of the other record is not known, so the next pass compares it with the ERP and
- * sends every field. @returns why it can't be moved; null: it is
+ * Moves the binding, on record as the person's word. What the service holds of the other record is not known, so the next pass
+ * compares it with the ERP and sends every field.
+ * @returns why it can't be moved; null: it is
  */
 export async function moveRecordBinding(
   context: JobContext,
   move: BindingMove,
   reason: string,
+  check: ClaimCheck = unasked,
 ): Promise<string | null> {
   const { store, actor, nowMs } = context;
   const { entity, sourceKey, from, to } = move;
@@ -45,15 +54,11 @@ export async function moveRecordBinding(
     await lockLease(tx, 'service');
     const problem = await moveProblem(tx, move);
     if (problem !== null) return problem;
-    await moveBinding(tx, move, { from, to });
+    await moveBinding(tx, move, { from, to, said: { by: actor, check: check.kind } });
     await doubtBoundContents(tx, entity, [sourceKey]);
-    const newest = 'SELECT id FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision DESC LIMIT 1';
-    const rows = await tx.rows<{ id: number }>(newest, [entity, sourceKey]);
-    await doubtContents(
-      tx,
-      rows.map(({ id }) => ({ id, entity })),
-    );
-    const detail = { from, to, reason };
+    const id = await newestMessage(tx, move);
+    if (id !== null) await doubtContents(tx, [{ id, entity }]);
+    const detail = { from, to, said: true, check: check.kind, reason };
     await appendAudit(tx, { event: 'operator', outcome: 'move_binding', entity, sourceKey, actor, detail }, nowMs());
     return null;
   });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { appendAudit } from '../audit/audit-log.js';
-import { type Entity, sourceNames } from '../model/record.js';
+import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
+import { type Entity, type JsonValue, sourceNames } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
 import { lookUpEntities } from '../outbound/deliver/look-up.js';
@@ -9,6 +9,7 @@ import { lockLease } from '../store/lease.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './act-on-messages.js';
+import { type ClaimCheck, checkInWords, type SaidClaim, sidesInWords, unasked } from './check-claims.js';
 import { actedOn, type NamedRecord, onlyRecord, recordName } from './find-records.js';
 import type { MessageFilter } from './list-messages.js';
 import type { OperatorAction, OperatorContext } from './operator-action.js';
@@ -28,6 +29,8 @@ export interface ActionRequest {
   /** The id at the service of the one record that is said to be delivered. */
   serviceId: string | null;
   list?: NamedRecords;
+  /** Says that records are at the service although it shows others under their ids, or could not be asked. */
+  unchecked?: boolean;
   /** Just these messages, as far as they match the filter. */
   ids?: readonly number[];
   reason: string;
@@ -52,6 +55,8 @@ export interface ActionPlan {
   matched: number;
   /** The messages that the action is possible for: what the operator confirms. */
   ids: number[];
+  /** What the service says of each id that a person names: those that it does not show are left alone, unless `unchecked`. */
+  checks: Map<number, ClaimCheck>;
   /** What was shown of each of them: one that changes before the operator answers is left alone. */
   shown: Map<number, string>;
   examples: Operated[];
@@ -69,12 +74,45 @@ const batchSize = 200;
 export async function planAction(
   context: JobContext,
   request: ActionRequest,
-  most = Number.POSITIVE_INFINITY,
+  { most = Number.POSITIVE_INFINITY, ask = async () => new Map() }: PlanOptions = {},
 ): Promise<ActionPlan> {
+  const plan = await planDecisions(context, request, most);
+  const claims = plan.examples.flatMap(claimOf);
+  if (claims.length > 0) plan.checks = await ask(claims);
+  const left = new Set<number>();
+  for (const { messageId, entity, key, number, serviceId } of claims) {
+    const check = plan.checks.get(messageId) ?? unasked;
+    plan.checks.set(messageId, check);
+    if (check.kind === 'same' || request.unchecked) continue;
+    left.add(messageId);
+    plan.shown.delete(messageId);
+    leave(plan, { entity, key, number, why: checkInWords(serviceId, check) }, request.list !== undefined);
+  }
+  plan.ids = plan.ids.filter((id) => !left.has(id));
+  plan.examples = plan.examples.filter(({ message }) => !left.has(message.id)).slice(0, maxExamples);
+  return plan;
+}
+
+interface PlanOptions {
+  /** Plans for at most so many messages. */
+  most?: number;
+  /** Asks the service what it has under the ids that a person names; absent: it is not asked. */
+  ask?: (claims: readonly SaidClaim[]) => Promise<Map<number, ClaimCheck>>;
+}
+
+/** The id that a person gives to a record which the service has not acknowledged: nothing but that word leads to it. */
+function claimOf({ message, decision }: Operated): (SaidClaim & { key: string; number: string | null })[] {
+  const { id: messageId, entity, sourceKey: key, number, operation, boundServiceId } = message;
+  if (decision.to !== 'delivered' || operation !== 'create' || boundServiceId === decision.serviceId) return [];
+  return [{ messageId, entity, key, number, serviceId: decision.serviceId }];
+}
+
+async function planDecisions(context: JobContext, request: ActionRequest, most: number): Promise<ActionPlan> {
   const { filter, list } = request;
   const plan: ActionPlan = {
     matched: 0,
     ids: [],
+    checks: new Map(),
     shown: new Map(),
     examples: [],
     leftByReason: new Map(),
@@ -204,12 +242,14 @@ async function decidePage(
 /**
  * Does the action to these messages, batch by batch, where it is still possible.
  * @param shown what a person was shown of them: one that has changed since is left alone
+ * @param checks what the service said of ids that the person names
  */
 export async function actOnMessages(
   context: JobContext,
   request: ActionRequest,
   ids: readonly number[],
   shown?: ReadonlyMap<number, string>,
+  checks: ReadonlyMap<number, ClaimCheck> = new Map(),
 ): Promise<Acted> {
   const { store, settings, actor } = context;
   const { action, filter, reason, list } = request;
@@ -228,32 +268,44 @@ export async function actOnMessages(
       idNamedBy(listed),
     );
     const isAsShown = ({ message }: Operated) => shown === undefined || shown.get(message.id) === printOf(message);
-    const possible = decided.filter((one) => one.decision.to !== null && isAsShown(one));
+    const checkOf = (id: number) => checks.get(id) ?? unasked;
+    const isSaid = (one: Operated) =>
+      request.unchecked === true || claimOf(one).every(({ messageId }) => checkOf(messageId).kind === 'same');
+    const possible = decided.filter((one) => one.decision.to !== null && isAsShown(one) && isSaid(one));
     const at = context.nowMs();
-    await writeOperatorDecisions(tx, possible, settings.installation, reason, at);
+    const saidOf = (id: number) => ({ by: actor, check: checkOf(id).kind });
+    await writeOperatorDecisions(tx, possible, { installation: settings.installation, reason, saidOf }, at);
     await appendAudit(
       tx,
-      possible.map(({ message, decision }) => ({
-        event: 'operator',
-        outcome: action,
-        entity: message.entity,
-        sourceKey: message.sourceKey,
-        messageId: message.id,
-        actor,
-        detail: {
-          reason,
-          from: message.state,
-          parkClass: message.parkClass,
-          to: decision.to,
-          ...(decision.to === 'delivered' ? { serviceId: decision.serviceId } : {}),
-          ...('newKey' in decision && decision.newKey ? { generation: decision.generation } : {}),
-        },
-      })),
+      possible.map(
+        ({ message, decision }): AuditEntry => ({
+          event: 'operator',
+          outcome: action,
+          entity: message.entity,
+          sourceKey: message.sourceKey,
+          messageId: message.id,
+          actor,
+          detail: {
+            reason,
+            from: message.state,
+            parkClass: message.parkClass,
+            to: decision.to,
+            ...(decision.to === 'delivered' ? { serviceId: decision.serviceId } : {}),
+            ...saidInAudit({ message, decision }, checkOf(message.id)),
+            ...('newKey' in decision && decision.newKey ? { generation: decision.generation } : {}),
+          },
+        }),
+      ),
       at,
     );
     const done = new Set(possible.map(({ message }) => message.id));
     const whyLeft = new Map(
-      decided.map(({ message, decision }) => [message.id, decision.to === null ? decision.why : changedSince]),
+      decided.map((one) => {
+        const { message, decision } = one;
+        const [claim] = claimOf(one);
+        const unsaid = claim && !isSaid(one) ? checkInWords(claim.serviceId, checkOf(message.id)) : changedSince;
+        return [message.id, decision.to === null ? decision.why : unsaid];
+      }),
     );
     const left = await nameLeft(
       tx,
@@ -272,6 +324,17 @@ export async function actOnMessages(
     killPoint('after-resolve-commit');
   }
   return acted;
+}
+
+/** That it is a person's word, and what the service showed. */
+function saidInAudit(one: Operated, { kind, reason, sides }: ClaimCheck): { [name: string]: JsonValue } {
+  if (claimOf(one).length === 0) return {};
+  return {
+    said: true,
+    check: kind,
+    ...(reason !== '' && { checkReason: reason }),
+    ...(sides.length > 0 && { shown: sidesInWords(sides) }),
+  };
 }
 
 const changedSince = 'it has changed since it was shown';
@@ -309,7 +372,8 @@ function note(plan: ActionPlan, one: Operated): void {
   }
   plan.ids.push(message.id);
   plan.shown.set(message.id, printOf(message));
-  if (plan.examples.length < maxExamples) plan.examples.push(one);
+  // All of those whose ids the service is asked for.
+  if (plan.examples.length < maxExamples || decision.to === 'delivered') plan.examples.push(one);
 }
 
 function leave(plan: ActionPlan, left: LeftAlone, isListed: boolean): void {

@@ -26,7 +26,7 @@ export async function possibleActions(
   const found: PossibleActions = { possible: [], needsServiceId: false, impossible: [] };
   for (const action of operatorActions) {
     const plan = async (serviceId: string | null) =>
-      planAction(context, { action, filter, serviceId, reason: 'to look what is possible' });
+      planAction(context, { action, filter, serviceId, unchecked: true, reason: 'to look what is possible' });
     const { ids, leftExamples } = await plan(null);
     const isPossible = ids.length > 0;
     const takesId = !isPossible && action === 'delivered' && (await plan(anyId)).ids.length > 0;

@@ -1,5 +1,6 @@
 import type { Entity } from '../model/record.js';
 import { type Adoption, adoptionOf } from '../outbound/outbox/adoptions.js';
+import type { SaidBinding } from '../outbound/outbox/binding-holders.js';
 import type { MessageState, Operation, ParkClass } from '../outbound/outbox/message.js';
 import type { Tx } from '../store/store.js';
 
@@ -47,7 +48,10 @@ export interface StoryAttempt {
 interface StoryBinding {
   serviceId: string;
   revision: number;
+  /** When the service acknowledged it, or a person said that it is there. */
   acknowledgedAt: number;
+  /** Who said that it is there, and what the service showed then; null: the service acknowledged it. */
+  said: SaidBinding | null;
   /** What the service said of it when it was read back; null: it was never read. */
   atService: OrderAtService | null;
 }
@@ -171,18 +175,19 @@ async function attemptsOf(
 
 async function bindingOf(tx: Tx, entity: Entity, sourceKey: string): Promise<StoryBinding | null> {
   const [row] = await tx.rows(
-    `SELECT service_id, revision, acknowledged_at, read_state, read_at, read_id, read_flag AS flag, gone_at,
+    `SELECT service_id, revision, acknowledged_at, said_by, said_check, read_state, read_at, read_id, read_flag AS flag, gone_at,
             service_status AS status, service_total AS total
        FROM binding WHERE entity=? AND source_key=?`,
     [entity, sourceKey],
   );
   if (!row) return null;
-  const { serviceId, revision, acknowledgedAt, readId, readState, ...read } = row;
+  const { serviceId, revision, acknowledgedAt, saidBy, saidCheck, readId, readState, ...read } = row;
   const wasRead = read.readAt !== null && readId === serviceId;
   return {
     serviceId,
     revision,
     acknowledgedAt,
+    said: saidBy === null ? null : { by: saidBy, check: saidCheck ?? '' },
     atService: wasRead ? { ...read, isFinal: readState === 'final' } : null,
   };
 }

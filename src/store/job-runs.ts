@@ -38,7 +38,7 @@ export async function listJobRuns(tx: Tx): Promise<JobRun[]> {
 }
 
 /** A job that another process may ask the daemon to run now. */
-type WakeableJob = 'capture' | 'pull' | 'webhooks' | 'reconcile';
+type WakeableJob = 'capture' | 'pull' | 'webhooks' | 'reconcile' | 'questions';
 
 export async function requestWakeUp(tx: Tx, job: WakeableJob, actor: string, nowMs: number): Promise<void> {
   await upsertRows(tx, 'wake_up', ['job'], [{ job, requested_at: nowMs, actor }]);

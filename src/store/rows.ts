@@ -14,6 +14,7 @@ const wordColumns = [
   'outbox_message.flag',
   'outbox_message.request_id',
   'binding.read_flag',
+  'binding.said_by',
   'adoption.actor',
   'attempt.reason',
   'attempt.request_id',

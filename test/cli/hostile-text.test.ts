@@ -102,6 +102,7 @@ const calls: Record<string, readonly string[][]> = {
   adopt: [['orders', '--file', 'LIST', '--dry-run']],
   'bindings adopted': [[], ['--open']],
   'bindings export': [['FILE']],
+  'bindings move': [['order', hostile, '--from', hostile, '--to', hostile, '--reason', hostile, '--yes']],
   'erp side-tables': [['--from', hostile]],
   'erp write-again': [[]],
   probe: [

@@ -346,8 +346,19 @@ describe('waybill outbox', () => {
         );
         await installation.deliver(() => answers.keyReused());
         expect(
-          (await waybill('outbox', 'resolve', '--class', 'conflict', '--delivered', '--reason', 'it is there', '--yes'))
-            .code,
+          (
+            await waybill(
+              'outbox',
+              'resolve',
+              '--class',
+              'conflict',
+              '--delivered',
+              '--unchecked',
+              '--reason',
+              'it is there',
+              '--yes',
+            )
+          ).code,
         ).to.equal(0);
         expect(await row('1')).to.include({ state: 'delivered', service_id: 'K1', park_class: null });
         await installation.deliver(({ entity }) => answers.created(entity === 'order' ? 'ord_9' : 'wrong'));
@@ -369,6 +380,7 @@ describe('waybill outbox', () => {
           '--key',
           '3',
           '--delivered',
+          '--unchecked',
           '--service-id',
           'o',
           '--reason',
@@ -382,6 +394,7 @@ describe('waybill outbox', () => {
           '--key',
           '3',
           '--delivered',
+          '--unchecked',
           '--service-id',
           'ord_3',
           '--reason',
@@ -432,6 +445,7 @@ describe('waybill outbox', () => {
           '--entity',
           'order',
           '--delivered',
+          '--unchecked',
           '--file',
           file,
           '--reason',
@@ -538,7 +552,17 @@ describe('waybill outbox', () => {
           '--yes',
         );
         expect(refused.stdout).to.contain('a newer revision of the record');
-        await waybill('outbox', 'resolve', '--class', 'conflict', '--delivered', '--reason', 'x', '--yes');
+        await waybill(
+          'outbox',
+          'resolve',
+          '--class',
+          'conflict',
+          '--delivered',
+          '--unchecked',
+          '--reason',
+          'x',
+          '--yes',
+        );
         const story = await json('explain', 'order', '1');
         expect(story.binding).to.include({ serviceId: 'ord_1', revision: 3 });
         expect(story.messages.map((m: { state: string }) => m.state)).to.deep.equal([

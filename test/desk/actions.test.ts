@@ -46,8 +46,8 @@ onAnyLab('actions at the desk', (kit) => {
     const path = (headers.location ?? '').slice(1);
     return { path, body: (await anna.open(path)).body };
   }
-  async function carryOut(path: string, reason = 'the sku was added'): Promise<Answer> {
-    const answer = await anna.post(path, { csrf, reason });
+  async function carryOut(path: string, reason = 'the sku was added', more = {}): Promise<Answer> {
+    const answer = await anna.post(path, { csrf, reason, ...more });
     expect(answer.status, answer.body).to.equal(303);
     return anna.open((answer.headers.location ?? '').slice(1));
   }
@@ -130,12 +130,25 @@ onAnyLab('actions at the desk', (kit) => {
     const { body } = await anna.open(page);
     expect(body).to.contain('It is at the service').and.to.contain('Its id at the service');
     expect(body).to.contain('the service may have forgotten its key');
-    const { path } = await preview(page, 'delivered', '&serviceId=ord_9');
-    await carryOut(path, 'found by its note');
+    const { path, body: asked } = await preview(page, 'delivered', '&serviceId=ord_9');
+    // The settings do not say how the service is asked for an order: that it is there takes a second word.
+    expect(asked)
+      .to.contain('Nothing shows that this record is')
+      .and.to.contain('service.endpoints.readOrder')
+      .and.to.contain('name="unchecked"');
+    const without = await anna.post(path, { csrf, reason: 'found by its note' });
+    expect(without.headers.location).to.match(/unchecked=missing$/);
+    expect(await kit.rows('SELECT service_id FROM binding')).to.deep.equal([]);
+    await carryOut(path, 'found by its note', { unchecked: '1' });
     expect(await kit.rows('SELECT state, service_id FROM outbox_message')).to.deep.equal([
       { state: 'delivered', service_id: 'ord_9' },
     ]);
-    expect(await kit.rows('SELECT service_id FROM binding')).to.deep.equal([{ service_id: 'ord_9' }]);
+    const [bound] = await kit.rows('SELECT service_id, said_by, said_check FROM binding');
+    expect(bound).to.include({ service_id: 'ord_9', said_check: 'unread' });
+    expect(bound.said_by).to.match(/^anna \(desk\)/);
+    const after = (await anna.open(page)).body;
+    expect(after).to.contain('recorded as there, as ord_9, by anna (desk)').and.to.contain('not checked');
+    expect(after).not.to.contain('acknowledged as ord_9').and.not.to.contain('Nothing differs');
   });
 
   it('erase a customer’s personal data once nothing of it waits, on record with the person', async () => {

@@ -248,6 +248,19 @@ esac\n`,
       store.exec("UPDATE outbox_message SET park_class='unproven' WHERE source_key='4715'");
       store.close();
       await inFolder('ids.csv', 'key;id\n4714;ord_theirs\n');
+      // What the service has of them, whoever made them there.
+      for (const [order_id, note] of [
+        ['ord_93', 'A-4711'],
+        ['ord_theirs', 'A-4714'],
+      ])
+        sandbox.addFaults([
+          {
+            kind: 'status',
+            status: 200,
+            body: { order_id, note, status: 'received' },
+            match: { method: 'GET', path: `/v1/orders/${order_id}` },
+          },
+        ]);
     },
     'waybill bindings adopted --open': async () => {
       sandbox.addCustomers(

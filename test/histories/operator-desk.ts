@@ -98,7 +98,12 @@ export class OperatorDesk {
       const operated = (await decideForMessages(tx, ids, filter, action, context, true)).filter(
         ({ decision }) => decision.to !== null,
       );
-      await writeOperatorDecisions(tx, operated, installation, 'somebody looked', time.nowMs);
+      await writeOperatorDecisions(
+        tx,
+        operated,
+        { installation, reason: 'somebody looked', saidOf: () => ({ by: 'a person', check: 'unasked' }) },
+        time.nowMs,
+      );
       for (const { message, decision } of operated) {
         this.touched.add(message.id);
         if (decision.to === 'discarded') this.discarded.add(message.id);

@@ -105,7 +105,11 @@ describe('is it at the service?', () => {
     binding: object | null = null,
   ): { answer: string; words: string } =>
     isItThere(
-      { binding, messages: last ? [{ ...message, ...last }] : [], attempts } as unknown as RecordStory,
+      {
+        binding: binding && { said: null, ...binding },
+        messages: last ? [{ ...message, ...last }] : [],
+        attempts,
+      } as unknown as RecordStory,
       (ms) => `#${ms}`,
     );
 

@@ -155,7 +155,13 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
     await lab.capture();
     await loseSecond(lab);
     const ids = (await kit.rows("SELECT id FROM outbox_message WHERE entity='order' ORDER BY id")).map(({ id }) => id);
-    const request = { action: 'delivered' as const, filter: {}, serviceId: 'ord_by_hand', reason: 'a person looked' };
+    const request = {
+      action: 'delivered' as const,
+      filter: {},
+      serviceId: 'ord_by_hand',
+      unchecked: true,
+      reason: 'a person looked',
+    };
     const neighbour = await kit.connect();
     const onlooker = await kit.connect();
     let begin = () => {};

@@ -104,6 +104,7 @@ const tables = [
   'lease',
   'lane_pause',
   'wake_up',
+  'service_question',
   'invoice',
   'invoice_staging',
   'invoice_pull',

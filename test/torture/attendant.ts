@@ -110,7 +110,14 @@ export class Attendant {
       for (const key of keys)
         resolved.set(`${entity} ${key}`, found[0] === '--delivered' ? 'delivered' : 'not_delivered');
       const chosen = keys.flatMap((key) => ['--key', key]);
-      const answer = [...found, '--reason', 'looked at the service', '--yes'];
+      // Whoever looked into the ledger needs no answer of the service.
+      const answer = [
+        ...found,
+        ...(found[0] === '--delivered' ? ['--unchecked'] : []),
+        '--reason',
+        'looked at the service',
+        '--yes',
+      ];
       return operator.run('outbox', 'resolve', '--state', 'parked', '--entity', entity, ...chosen, ...answer);
     };
     for (const { entity, source_key: key } of parked) {

@@ -91,7 +91,7 @@ export async function forceAfterResolve(stage: Stage): Promise<boolean> {
   const serviceId = await enterAtService(stage, await bodyOf(stage, id), `entered-by-hand-${id}`);
   if (serviceId === null) return false;
   resolved.set(`order ${key}`, 'delivered');
-  const said = ['--delivered', '--service-id', serviceId, '--reason', 'entered it by hand', '--yes'];
+  const said = ['--delivered', '--unchecked', '--service-id', serviceId, '--reason', 'entered it by hand', '--yes'];
   const isSaid = async () => {
     // A clock that is set may have made it one whose key is too old.
     const isParked = (await state()) === 'parked';

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { personalValues } from '../../operator/values/personal-data.js';
 import { queryOf } from '../filters.js';
 import { refuse } from '../guard.js';
-import { ActionOutcome, ActionPreview } from '../pages/action.js';
+import { ActionOutcome, ActionPreview, needsWord } from '../pages/action.js';
 import { formOf } from '../sign-in.js';
 import { type DeskTools, personOf } from '../tools.js';
 import { prepare, WrongAction } from './prepare.js';
@@ -52,7 +52,11 @@ export async function showAction(
   const title = run === null ? prepared.question : prepared.outcomeInWords;
   const content =
     run === null ? (
-      <ActionPreview {...{ base, id, person, prepared, settings }} reasonIsMissing={queryOf(request).has('reason')} />
+      <ActionPreview
+        {...{ base, id, person, prepared, settings }}
+        reasonIsMissing={queryOf(request).has('reason')}
+        wordIsMissing={queryOf(request).has('unchecked')}
+      />
     ) : (
       <ActionOutcome base={base} prepared={prepared} outcome={await run} />
     );
@@ -70,8 +74,10 @@ export async function carryOut(request: FastifyRequest, reply: FastifyReply, too
   const here = `${tools.base}act/${id}`;
   const reason = (formOf(request).get('reason') ?? '').trim().slice(0, longestReason);
   if (reason === '') return reply.redirect(`${here}?reason=missing`, 303);
+  const isUnchecked = formOf(request).get('unchecked') === '1';
+  if (needsWord(kept.prepared) && !isUnchecked) return reply.redirect(`${here}?unchecked=missing`, 303);
   const context = { ...tools.parts.context, actor: tools.actor(person) };
-  kept.run ??= kept.prepared.act(context, reason);
+  kept.run ??= kept.prepared.act(context, reason, isUnchecked);
   try {
     await kept.run;
   } catch (error) {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Entity, entities } from '../../model/record.js';
+import { type ClaimCheck, checkClaims, type SaidClaim } from '../../operator/check-claims.js';
 import { type Confirmation, confirmHeld, summariseHeld } from '../../operator/confirm-held.js';
 import { idsOfCause, sumOrders } from '../../operator/figures/group-parked.js';
 import { AmbiguousName, recordsMeant } from '../../operator/find-records.js';
@@ -45,6 +46,8 @@ export interface Prepared {
   /** What is counted, one and many; messages unless it says otherwise. */
   noun?: readonly [one: string, many: string];
   count: number;
+  /** What the service shows of a record that a person says is there; where it does not show the same, that takes a second word. */
+  claims?: readonly { serviceId: string; check: ClaimCheck }[];
   /** What has to be known besides. */
   notes?: readonly string[];
   /** Where to look afterwards: a name, and its path on the desk. */
@@ -60,7 +63,8 @@ export interface Prepared {
   spread: { name: string; count: number }[];
   /** What it can't be done with. */
   left: { why: string; count: number; example: LeftAlone | undefined }[];
-  act(context: JobContext, reason: string): Promise<Outcome>;
+  /** @param isUnchecked the person says so although the service does not show it */
+  act(context: JobContext, reason: string, isUnchecked: boolean): Promise<Outcome>;
 }
 
 /** What is asked for makes no sense. */
@@ -73,6 +77,8 @@ export const mostAtOnce = 10_000;
 /** A few of what a brake holds are sent first, to see that all is well. */
 const fewFirst = 10;
 const shownRows = 20;
+/** A person waits for the answers. */
+const mostAsked = 20;
 
 /** Decides what a person asks for, and writes nothing. @throws WrongAction */
 export async function prepare(context: JobContext, person: string, query: URLSearchParams): Promise<Prepared> {
@@ -98,7 +104,10 @@ async function prepareAction(
       : await store.read('find what has this cause', (tx) => idsOfCause(tx, cause, mostAtOnce));
   const serviceId = action === 'delivered' ? query.get('serviceId')?.trim() || null : null;
   const request: ActionRequest = { action, filter, serviceId, reason: '', ...(ids && { ids }) };
-  const plan = await planAction(context, request, mostAtOnce);
+  const ask = async (claims: readonly SaidClaim[]): Promise<Map<number, ClaimCheck>> =>
+    claims.length > mostAsked ? new Map() : checkClaims(context, null, claims);
+  // What the service does not show is in the preview, and takes a second word.
+  const plan = await planAction(context, { ...request, unchecked: true }, { most: mostAtOnce, ask });
   if (serviceId !== null && plan.ids.length > 1)
     throw new WrongAction('An id of the service names one record, and several match.');
   const words = actionWords[action];
@@ -125,8 +134,13 @@ async function prepareAction(
       count,
       example: plan.leftExamples.find((one) => one.why === why),
     })),
-    act: async (actingContext, reason) => {
-      const acted = await actOnMessages(actingContext, { ...request, reason }, plan.ids, plan.shown);
+    claims: plan.examples.flatMap(({ message, decision }) => {
+      const check = plan.checks.get(message.id);
+      return check && decision.to === 'delivered' ? [{ serviceId: decision.serviceId, check }] : [];
+    }),
+    act: async (actingContext, reason, unchecked) => {
+      const said = { ...request, reason, unchecked };
+      const acted = await actOnMessages(actingContext, said, plan.ids, plan.shown, plan.checks);
       return { ...acted, reason };
     },
   };

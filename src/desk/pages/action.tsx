@@ -13,13 +13,15 @@ interface PreviewProps {
   prepared: Prepared;
   settings: Settings;
   reasonIsMissing: boolean;
+  /** The person has not said that the record is there although the service does not show it. */
+  wordIsMissing: boolean;
 }
 
 const mostShown = 500;
 const messages = ['message', 'messages'] as const;
 
 /** What an action would do, and with what it would not, before it is done. */
-export function ActionPreview({ base, id, person, prepared, settings, reasonIsMissing }: PreviewProps) {
+export function ActionPreview({ base, id, person, prepared, settings, reasonIsMissing, wordIsMissing }: PreviewProps) {
   const {
     question,
     count,
@@ -27,6 +29,7 @@ export function ActionPreview({ base, id, person, prepared, settings, reasonIsMi
     totals,
     rows,
     invoices = [],
+    claims = [],
     spread,
     left,
     notes = [],
@@ -39,6 +42,9 @@ export function ActionPreview({ base, id, person, prepared, settings, reasonIsMi
         Nothing is done yet. <Count count={count} /> {count === 1 ? one : many} would be meant
         {isAll ? '.' : ': the oldest of those that match. Do it again for the others.'}
       </p>
+      {claims.map(({ serviceId, check }) => (
+        <Claim key={serviceId} serviceId={serviceId} check={check} />
+      ))}
       {notes.map((note) => (
         <p key={note}>{note}</p>
       ))}
@@ -105,6 +111,19 @@ export function ActionPreview({ base, id, person, prepared, settings, reasonIsMi
       {isSomething ? (
         <form method="post" action={`${base}act/${id}`} class="fields reason">
           <CsrfField person={person} />
+          {needsWord(prepared) && (
+            <>
+              <label>
+                <input type="checkbox" name="unchecked" value="1" required aria-invalid={wordIsMissing || undefined} />{' '}
+                I looked there myself: it is this record. It is recorded as my word, not as the service’s.
+              </label>
+              {wordIsMissing && (
+                <p role="alert" class="alert">
+                  The service does not show this record: look there, then say that it is this one.
+                </p>
+              )}
+            </>
+          )}
           <label for="reason">Why? The audit keeps it.</label>
           <input id="reason" name="reason" maxLength={500} required aria-invalid={reasonIsMissing || undefined} />
           {reasonIsMissing && (
@@ -120,6 +139,42 @@ export function ActionPreview({ base, id, person, prepared, settings, reasonIsMi
         <p>There is nothing to do.</p>
       )}
     </>
+  );
+}
+
+/** Whether a person has to say that a record is there although the service does not show it. */
+export function needsWord({ claims = [] }: Pick<Prepared, 'claims'>): boolean {
+  return claims.some(({ check }) => check.kind !== 'same');
+}
+
+/** What the service has under an id, beside ours. */
+function Claim({ serviceId, check: { kind, reason, sides } }: NonNullable<Prepared['claims']>[number]) {
+  return (
+    <section>
+      <p class={kind === 'same' ? undefined : 'alert'}>
+        {kind === 'same' ? (
+          <>
+            The service shows this record as <Bounded text={serviceId} most={120} />.
+          </>
+        ) : (
+          <>
+            {kind === 'differs' ? 'The service shows another record as ' : 'Nothing shows that this record is '}
+            <Bounded text={serviceId} most={120} />: <Bounded text={reason} most={300} />.
+          </>
+        )}
+      </p>
+      {sides.length > 0 && (
+        <Table
+          label="What both sides have"
+          head={['', 'Ours', 'At the service']}
+          rows={sides.map(({ what, ours, service }) => [
+            what,
+            <Bounded key="ours" text={ours ?? 'nothing'} most={120} />,
+            <Bounded key="service" text={service ?? 'not shown'} most={120} />,
+          ])}
+        />
+      )}
+    </section>
   );
 }
 

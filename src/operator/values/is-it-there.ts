@@ -1,3 +1,4 @@
+import type { SaidBinding } from '../../outbound/outbox/binding-holders.js';
 import type { RecordStory, StoryMessage } from '../tell-story.js';
 
 /** Whether the service has the record, and what says so. */
@@ -30,8 +31,10 @@ export function isItThere(
   if (binding?.atService?.goneAt)
     return { answer: 'no', words: `the service has not had it any more since ${time(binding.atService.goneAt)}` };
   if (binding) {
-    const { serviceId, acknowledgedAt } = binding;
-    return { answer: 'yes', words: `acknowledged as ${serviceId} on ${time(acknowledgedAt)}` };
+    const { serviceId, acknowledgedAt, said } = binding;
+    const words = boundInWords(serviceId, acknowledgedAt, said, time);
+    if (said !== null) return { answer: said.check === 'same' ? 'yes' : 'unknown', words };
+    return { answer: 'yes', words };
   }
   if (message === undefined) return { answer: 'no', words: 'nothing of it was sent' };
   if (isDoubtful(message)) return evidence(message, attempts, time);
@@ -42,6 +45,26 @@ export function isItThere(
     return { answer: 'unknown', words: 'it was sent, and closed by a person before anything was proven' };
   return { answer: 'no', words: 'what was sent so far took no effect' };
 }
+
+/** How a record came to its id at the service. Pure. */
+export function boundInWords(
+  serviceId: string,
+  at: number,
+  said: SaidBinding | null,
+  time: (ms: number) => string,
+): string {
+  if (said === null) return `acknowledged as ${serviceId} on ${time(at)}`;
+  const who = said.by.replace(/@[^@]*$/, '');
+  return `recorded as there, as ${serviceId}, by ${who} on ${time(at)}; ${checked[said.check] ?? checked.unasked}`;
+}
+
+const checked: Record<string, string> & { unasked: string } = {
+  same: 'the service showed the same record under this id',
+  differs: 'the service showed another record under this id',
+  absent: 'the service showed no record under this id',
+  unread: 'not checked, because the service could not be asked',
+  unasked: 'not checked at the service',
+};
 
 /** What the last look-up said, unless it was sent again since. */
 function evidence({ id }: StoryMessage, attempts: RecordStory['attempts'], time: (ms: number) => string): Presence {

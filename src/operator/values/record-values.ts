@@ -25,7 +25,8 @@ export async function knownValues(tx: Tx, entity: Entity, sourceKey: string): Pr
     [entity, sourceKey],
   );
   const [acknowledged] = await tx.rows<{ record: string | null; at: number }>(
-    'SELECT acknowledged AS record, acknowledged_at AS at FROM binding WHERE entity=? AND source_key=?',
+    // What a person said was never acknowledged.
+    'SELECT acknowledged AS record, acknowledged_at AS at FROM binding WHERE entity=? AND source_key=? AND said_by IS NULL',
     [entity, sourceKey],
   );
   const known = (row: { record: string | null; at: number } | undefined) =>

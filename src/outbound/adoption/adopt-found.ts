@@ -114,6 +114,7 @@ async function adoptFound(
         identity,
         acknowledged: canonicalJson(base),
         words: null,
+        said: null,
       },
     ],
     holders,

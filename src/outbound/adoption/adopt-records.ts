@@ -88,6 +88,7 @@ export async function bindClaimed(
       generation: decision.generation,
       acknowledged: provenRecord(one.contentHash, record),
       words: null,
+      said: null,
     })),
     await BindingHolders.of(tx, records),
     nowMs,

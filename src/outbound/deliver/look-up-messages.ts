@@ -202,6 +202,7 @@ async function bind(
       serviceId,
       acknowledged: contentKnown ? provenRecord(row.contentHash, record) : null,
       words: { status: null, total },
+      said: null,
     })),
     holders,
     nowMs,

@@ -207,6 +207,7 @@ export async function settleMessages(
         mappingFingerprint: about.mappingFingerprint,
         identity: about.identity,
         serviceId: transition.serviceId as string,
+        said: null,
         renamedFrom: renamedFrom(verdict),
         acknowledged: provenRecord(about.contentHash, about.record),
         words: wordsOf(about, verdict, holders),

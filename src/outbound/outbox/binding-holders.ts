@@ -40,6 +40,18 @@ export interface OrderWords {
   total: number | null;
 }
 
+/** A person's word that a record is at the service under its id, which the service has not acknowledged since. */
+export interface SaidBinding {
+  by: string;
+  /** What the service showed under the id: `same`, or why that is not known. */
+  check: string;
+}
+
+interface BoundRow extends BindingClaim, OrderWords {
+  saidBy: string | null;
+  saidCheck: string | null;
+}
+
 const unsaid: OrderWords = { status: null, total: null };
 
 /**
@@ -51,7 +63,7 @@ const unsaid: OrderWords = { status: null, total: null };
  */
 export class BindingHolders {
   readonly #keysById = new Map<string, string>();
-  readonly #bound = new Map<string, BindingClaim & OrderWords>();
+  readonly #bound = new Map<string, BoundRow>();
 
   /** Asks once for all claims. Where several claim an id that is free, the first of them gets it. */
   static async of(tx: Tx, claims: readonly BindingClaim[]): Promise<BindingHolders> {
@@ -65,14 +77,13 @@ export class BindingHolders {
         ['source_key', padded(some.map(({ sourceKey }) => sourceKey))],
       ] as const) {
         parts.push(
-          `SELECT entity, source_key, service_id, service_status AS status, service_total AS total FROM binding
+          `SELECT entity, source_key, service_id, service_status AS status, service_total AS total, said_by, said_check FROM binding
             WHERE entity=? AND ${column} IN ${placeholders(values.length)}`,
         );
         parameters.push(entity, ...values);
       }
     }
-    const rows =
-      parts.length === 0 ? [] : await tx.rows<BindingClaim & OrderWords>(parts.join(' UNION ALL '), parameters);
+    const rows = parts.length === 0 ? [] : await tx.rows<BoundRow>(parts.join(' UNION ALL '), parameters);
     for (const row of rows) {
       const { entity, sourceKey, serviceId } = row;
       holders.#bound.set(nameOf(entity, sourceKey), row);
@@ -99,6 +110,12 @@ export class BindingHolders {
   /** The id of the record; null: it has none yet. */
   boundTo(entity: string, sourceKey: string): string | null {
     return this.#bound.get(nameOf(entity, sourceKey))?.serviceId ?? null;
+  }
+
+  /** Whose word the binding of the record is; null: the service's, or there is none. */
+  saidOf({ entity, sourceKey }: Pick<BindingClaim, 'entity' | 'sourceKey'>): SaidBinding | null {
+    const { saidBy = null, saidCheck } = this.#bound.get(nameOf(entity, sourceKey)) ?? {};
+    return saidBy === null ? null : { by: saidBy, check: saidCheck ?? '' };
   }
 
   isBound(entity: string, sourceKey: string): boolean {

@@ -9,6 +9,7 @@ import {
   type OrderReading,
   type OrderWords,
   problemInWords,
+  type SaidBinding,
 } from './binding-holders.js';
 import { keepingUsed, leftKey } from './closed-bindings.js';
 import { unknownContent } from './content-hash.js';
@@ -41,6 +42,8 @@ export interface Binding extends RecordName {
 /** A binding to be written, with what the service said of the record just now; null: nothing that is newer than before. */
 export interface NewBinding extends Binding {
   words: OrderWords | null;
+  /** A person's word for it; null: the service acknowledged it, or showed it by itself. */
+  said: SaidBinding | null;
   /** As in `BindingClaim`. */
   renamedFrom?: string | null | undefined;
 }
@@ -115,11 +118,13 @@ async function writeBindings(
 export async function moveBinding(
   tx: Tx,
   { entity, sourceKey }: { entity: string; sourceKey: string },
-  { from, to }: { from: string; to: string },
+  { from, to, said = null }: { from: string; to: string; said?: SaidBinding | null },
 ): Promise<void> {
   const moved = await tx.run(
-    `UPDATE binding SET service_id=?, read_state='open', gone_at=NULL WHERE entity=? AND source_key=? AND service_id=?`,
-    [to, entity, sourceKey, from],
+    `UPDATE binding SET service_id=?, said_by=?, said_check=?, service_status=NULL, service_total=NULL, read_state='open',
+            gone_at=NULL
+      WHERE entity=? AND source_key=? AND service_id=?`,
+    [to, boundedText('binding.said_by', said?.by ?? null), said?.check ?? null, entity, sourceKey, from],
   );
   if (moved !== 1) throw new Error(`The ${entity} ${sourceKey} is not ${from} at the service any more.`);
 }
@@ -143,6 +148,8 @@ function bindingRows(bindings: readonly NewBinding[], holders: BindingHolders, n
     service_total: one.words ? one.words.total : holders.wordsOf(one).total,
     read_state: 'open',
     gone_at: null,
+    said_by: one.said?.by ?? null,
+    said_check: one.said?.check ?? null,
   }));
 }
 

@@ -120,11 +120,11 @@ onAnyLab('what the service said last of an order', (kit) => {
   });
 
   it('stays with the id where a writer of the binding knows nothing newer, and a total left out is not known any more', async () => {
-    const bind = (serviceId: string, words: NewBinding['words']) =>
+    const bind = (serviceId: string, words: NewBinding['words'], renamedFrom: string | null = null) =>
       kit.store.transaction('bind', async (tx) => {
-        const name = { entity: 'order' as const, sourceKey: '1', serviceId };
+        const name = { entity: 'order' as const, sourceKey: '1', serviceId, renamedFrom };
         const rest = { revision: 1, generation: 0, contentHash: 'h', mappingFingerprint: 'm' };
-        const binding = { ...name, ...rest, identity: null, acknowledged: null, words };
+        const binding = { ...name, ...rest, identity: null, acknowledged: null, words, said: null };
         await bindRecords(tx, [binding], await BindingHolders.of(tx, [name]), 1);
         const row = 'SELECT service_status AS status, service_total AS total FROM binding';
         return (await tx.select(row))[0];
@@ -134,6 +134,6 @@ onAnyLab('what the service said last of an order', (kit) => {
     expect(await bind('ord_1', null), 'adopted').to.deep.equal(said);
     expect(await bind('ord_1', { status: null, total: null }), 'resolved').to.deep.equal({ ...said, total: null });
     expect(await bind('ord_1', { status: null, total: 7 }), 'looked up').to.deep.equal({ ...said, total: 7 });
-    expect(await bind('ord_2', null), 'another id').to.deep.equal({ status: null, total: null });
+    expect(await bind('ord_2', null, 'ord_1'), 'another id').to.deep.equal({ status: null, total: null });
   });
 });

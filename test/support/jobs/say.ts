@@ -17,6 +17,11 @@ export function say(
     const filter = keys ? { ...given, records: await recordsMeant(tx, keys, naming) } : given;
     const ids = await matchingIds(tx, filter, 0, 10);
     const decided = await decideForMessages(tx, ids, filter, action, context, true);
-    await writeOperatorDecisions(tx, decided, 'test', 'a person looked', Date.now());
+    await writeOperatorDecisions(
+      tx,
+      decided,
+      { installation: 'test', reason: 'a person looked', saidOf: () => ({ by: 'a person', check: 'unasked' }) },
+      Date.now(),
+    );
   });
 }
