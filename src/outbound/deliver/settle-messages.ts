@@ -265,7 +265,7 @@ function unlessAnother(one: SettledMessage, holders: BindingHolders): SettledMes
   const todo =
     problem.kind === 'taken'
       ? 'Look at the service, then use outbox resolve.'
-      : `It may be there twice. If ${problem.boundTo} stays, remove the other one there and use outbox resolve; if ${serviceId} stays: waybill bindings move ${entity} ${shellWord(sourceKey)} --from ${shellWord(problem.boundTo)} --to ${shellWord(serviceId)}`;
+      : `It may be there twice. If ${problem.boundTo} stays, remove the other one there and use outbox resolve; if ${serviceId} stays: waybill bindings move ${entity} ${shellWord(sourceKey)} --from ${shellWord(problem.boundTo)} --to ${shellWord(serviceId)} --reason "…"`;
   const reason = `The service acknowledged it as ${serviceId}, but ${problemInWords(claim, problem)}. ${todo}`;
   const { transition } = one;
   return {
