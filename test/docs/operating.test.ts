@@ -28,7 +28,7 @@ import { Shell } from './shell.js';
 
 const isRoot = process.getuid?.() === 0;
 /** The lines that ask, and are answered with yes. */
-const asks = /^waybill (outbox|confirm|go-live)\b(?!.*--dry-run).*--reason/;
+const asks = /^waybill (outbox|confirm|go-live|bindings move)\b(?!.*--dry-run).*--reason/;
 /** Lines that end with another code than 0 here. */
 const otherCodes: Record<string, number[]> = {
   // Records are parked by then.
