@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { answers, onBothStores } from './installation.js';
+import { answers, onAnyStore } from './installation.js';
 
 describe('waybill bindings move', () => {
-  onBothStores((installation) => {
+  onAnyStore((installation) => {
     const { waybill, json } = installation;
     const rows = (sql: string) => installation.app.store.read('look', (tx) => tx.select(sql));
     const bound = async () => (await rows('SELECT service_id, said_check FROM binding ORDER BY source_key'))[0];

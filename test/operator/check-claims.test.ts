@@ -3,7 +3,7 @@ import { answerQuestions, checkClaims, judgeClaim, type SaidClaim } from '../../
 import { actOnMessages, planAction } from '../../src/operator/plan-action.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { editSampleLine } from '../support/change-sample-erp.js';
-import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
+import { type Lab, onAnyLab } from '../support/jobs/job-lab.js';
 import { waitFor } from '../support/wait-for.js';
 
 describe('a claim that a record is at the service', () => {
@@ -44,7 +44,7 @@ describe('a claim that a record is at the service', () => {
   });
 });
 
-onEveryLab('what a person says is at the service', (kit) => {
+onAnyLab('what a person says is at the service', (kit) => {
   /** Two orders of others at the service, and one of ours that arrived without an answer. */
   const start = async (endpoints: object = { readOrder: {} }) => {
     const lab = await kit.start({ customers: 2, orders: 3, settings: { service: { endpoints } } });
