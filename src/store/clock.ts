@@ -37,6 +37,19 @@ interface Clocks {
   clock: MachineClock;
 }
 
+export function readClock({ nowMs, clock }: Clocks): ClockReading {
+  return { ...clock.sinceBoot(), wallMs: nowMs() };
+}
+
+/**
+ * Time that has surely passed between two moments. Pure. Within one start of the machine the clock on the wall has no say; between
+ * two machines as much of it counts as their clocks may not have differed.
+ */
+export function surelyPassedMs(since: ClockReading, now: ClockReading): number {
+  const isSameBoot = since.bootId === now.bootId;
+  return Math.max(0, isSameBoot ? now.bootMs - since.bootMs : now.wallMs - since.wallMs - clockToleranceMs);
+}
+
 /** By how much the wall clock is ahead of the time since the machine started: where it is set, this changes. */
 export function wallLeadMs({ nowMs, clock }: Clocks): number {
   return nowMs() - clock.sinceBoot().bootMs;

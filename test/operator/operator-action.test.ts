@@ -12,8 +12,10 @@ import { type MessageState, messageStates, type ParkClass } from '../../src/outb
 const hour = 3_600_000;
 const now = 1_000 * hour;
 const context: OperatorContext = {
-  nowMs: now,
+  now: { bootId: 'a', bootMs: now, wallMs: now },
   keyLifetimeMs: 24 * hour,
+  maxProcessingMs: hour / 12,
+  time: String,
   replaysRefusals: false,
   serviceId: null,
   canLookUp: ['order'],
@@ -27,6 +29,8 @@ const message: OperatedMessage = {
   generation: 0,
   nextAttemptAt: now + hour,
   firstSentAt: null,
+  ended: null,
+  claimedAt: null,
   boundServiceId: null,
   customerCode: null,
   newerRevision: false,

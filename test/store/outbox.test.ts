@@ -25,6 +25,7 @@ import { onEveryStore, onServers } from './stores.js';
 
 const all = { only: null };
 const now = 1_790_000_000_000;
+const clockAt = (ms: number) => ({ bootId: 'a', bootMs: ms, wallMs: ms });
 
 onEveryStore('the outbox', (kit) => {
   const write = <T>(work: Parameters<typeof kit.store.transaction<T>>[1]) => kit.store.transaction('write', work);
@@ -521,7 +522,7 @@ onEveryStore('the outbox', (kit) => {
       await set(b, `first_sent_at=${now - 500}`);
       await claim([c], 2, now);
       await write((tx) => endOlderEpochs(tx, 2, now + 100));
-      const doubted = await write((tx) => doubtOlderEpochs(tx, 2, now + 100));
+      const doubted = await write((tx) => doubtOlderEpochs(tx, 2, clockAt(now + 100)));
       expect(doubted.map(({ id }) => id)).to.have.members([a, b]);
       expect(await stateOf(a)).to.deep.include({ state: 'in_doubt', first_sent_at: now, next_attempt_at: now + 100 });
       expect(await stateOf(b)).to.deep.include({ state: 'in_doubt', first_sent_at: now - 500 });
@@ -530,7 +531,7 @@ onEveryStore('the outbox', (kit) => {
         { message_id: a, verdict: 'unknown' },
         { message_id: b, verdict: 'unknown' },
       ]);
-      expect(await write((tx) => doubtOlderEpochs(tx, 2, now + 200))).to.deep.equal([]);
+      expect(await write((tx) => doubtOlderEpochs(tx, 2, clockAt(now + 200)))).to.deep.equal([]);
       expect(await write((tx) => endOlderEpochs(tx, 3, now + 300, [2])), 'of a node at work').to.equal(undefined);
       expect(await kit.rows('SELECT COUNT(*) AS n FROM attempt')).to.deep.equal([{ n: 2 }]);
     });
@@ -540,7 +541,7 @@ onEveryStore('the outbox', (kit) => {
       await claim([write1], 1, now);
       await set(lookUp, `state='in_doubt', first_sent_at=${now - 5_000}`);
       const both = { in_doubt: ['order'], conflict: [] } as const;
-      await write((tx) => claimLookUps(tx, both, 1, now, now, 10, null));
+      await write((tx) => claimLookUps(tx, both, 1, clockAt(now), now, 10, null));
       const corrections = [{ attemptId: 0, atMs: now + 60_000, forwardMs: 50_000 }];
       await write((tx) => writeStoreInfo(tx, 'clock', JSON.stringify({ corrections })));
       // A second try, of which only the first has an attempt.

@@ -2,7 +2,7 @@ import { shownReason } from '../../audit/audit-log.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { clockSetBetween, wallLeadMs } from '../../store/clock.js';
+import { clockSetBetween, readClock, wallLeadMs } from '../../store/clock.js';
 import { recordSuccess } from '../../store/job-runs.js';
 import { padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
@@ -13,7 +13,7 @@ import { doubtContents, provenRecord, unknownContent } from '../outbox/content-h
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { settle } from '../outbox/message.js';
 import { replaceRefused } from '../outbox/promote-dependent.js';
-import { settleSending } from '../outbox/transitions.js';
+import { noteEnds, settleSending } from '../outbox/transitions.js';
 import { doubtOrderKeys, type ResentCustomers } from '../recovery/forgotten-keys.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { endAttempts } from './attempts.js';
@@ -71,6 +71,16 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
       return { transition, ...(setMs === 0 ? one : byTheClockNow(one, setMs)) };
     });
     const settled = await settleMessages(tx, judged, this.epoch, actor, at);
+    // What did not deliver its message may have an effect yet, whatever its answer or the lack of one said.
+    const undelivered = settled.filter(
+      ({ about, sent, transition }) =>
+        about.operation === 'create' && transition.state !== 'delivered' && sent.startedAtMs !== null,
+    );
+    await noteEnds(
+      tx,
+      undelivered.map(({ about }) => about.id),
+      { ...readClock(this.context), wallMs: at },
+    );
     const settledById = new Map(settled.map((one) => [one.about.id, one]));
     const all = judged.map((one) => settledById.get(one.about.id) ?? one);
     await this.#promoteDependents(tx, settled, at);

@@ -1,9 +1,12 @@
 import { expect } from 'chai';
 import { decideLookUp } from '../../../src/outbound/deliver/look-up-messages.js';
 
-const settings = { absenceProves: false, checkTotal: 'exact' as const };
-const doubt = { entity: 'order' as const, cause: 'in_doubt' as const, expectedTotal: 100n };
-const conflict = { entity: 'order' as const, cause: 'conflict' as const, expectedTotal: null };
+const settings = { absenceProves: false, checkTotal: 'exact' as const, maxProcessingMs: 300_000 };
+const at = (ms: number) => ({ bootId: 'a', bootMs: ms, wallMs: ms });
+/** One look-up has found nothing after the wait, and now is the time of the second one. */
+const absence = { doubt: { ended: at(0), absent: at(300_000) }, askedAt: at(330_000) };
+const doubt = { entity: 'order' as const, cause: 'in_doubt' as const, expectedTotal: 100n, ...absence };
+const conflict = { entity: 'order' as const, cause: 'conflict' as const, expectedTotal: null, ...absence };
 const found = { kind: 'found' as const, serviceId: 'o1', total: 100, differs: [] as string[], shown: {} };
 
 describe('what follows from a look-up', () => {

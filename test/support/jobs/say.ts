@@ -11,7 +11,9 @@ export function say(
   serviceId: string | null = null,
 ): Promise<void> {
   return kit.store.transaction('say', async (tx) => {
-    const context = { nowMs: Date.now(), keyLifetimeMs: 3_600_000, replaysRefusals: false, serviceId, canLookUp: [] };
+    const now = { bootId: 'lab', bootMs: Date.now(), wallMs: Date.now() };
+    const service = { keyLifetimeMs: 3_600_000, maxProcessingMs: 1, replaysRefusals: false };
+    const context = { now, ...service, time: String, serviceId, canLookUp: [] };
     const ids = await matchingIds(tx, filter, 0, 10);
     const decided = await decideForMessages(tx, ids, filter, action, context, true);
     await writeOperatorDecisions(tx, decided, 'test', 'a person looked', Date.now());
