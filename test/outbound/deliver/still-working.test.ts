@@ -3,6 +3,7 @@ import { explainRecord } from '../../../src/operator/explain-record.js';
 import { planAction } from '../../../src/operator/plan-action.js';
 import { type LabOptions, onEveryLab } from '../../support/jobs/job-lab.js';
 import { type OrderFate, type SlowService, slowLookUp, startSlowService } from '../../support/slow-service.js';
+import { waitFor } from '../../support/wait-for.js';
 
 const deadlineSeconds = 0.3;
 const maxProcessingSeconds = 1.2;
@@ -45,8 +46,11 @@ onEveryLab('a service without keys that is still working on a request which Wayb
   it('makes each order once, though a look-up at once finds none of those that take longer than the deadline', async () => {
     const { lab, numbers } = await start();
     const late = new Set(numbers.slice(0, 3));
-    service.fateOf = (note) => (late.has(note) ? slow : quick);
-    await lab.deliver({ retryHorizonMs: 10_000 });
+    service.fateOf = (note) => (late.has(note) && asked('POST', note).length === 1 ? 'held' : quick);
+    const delivering = lab.deliver({ retryHorizonMs: 10_000 });
+    await waitFor('each was looked up', () => [...late].every((number) => asked('GET', number).length > 0));
+    service.release();
+    await delivering;
     expect(notes()).to.deep.equal(numbers);
     expect(await states()).to.deep.equal(['delivered']);
     for (const number of late) expect(asked('GET', number)).to.have.length.at.least(2);
