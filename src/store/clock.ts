@@ -42,12 +42,13 @@ export function readClock({ nowMs, clock }: Clocks): ClockReading {
 }
 
 /**
- * Time that has surely passed between two moments. Pure. Within one start of the machine the clock on the wall has no say; between
- * two machines as much of it counts as their clocks may not have differed.
+ * Time that has surely passed between two moments. Pure. Within one start of the machine the clock on the wall has no say. Another
+ * start may be an earlier one of this machine: then it has been up for as long at least; or one of another machine: then the
+ * clocks on the wall count, as far as they can not differ.
  */
 export function surelyPassedMs(since: ClockReading, now: ClockReading): number {
-  const isSameBoot = since.bootId === now.bootId;
-  return Math.max(0, isSameBoot ? now.bootMs - since.bootMs : now.wallMs - since.wallMs - clockToleranceMs);
+  if (since.bootId === now.bootId) return Math.max(0, now.bootMs - since.bootMs);
+  return Math.max(0, Math.min(now.bootMs, now.wallMs - since.wallMs - clockToleranceMs));
 }
 
 /** By how much the wall clock is ahead of the time since the machine started: where it is set, this changes. */

@@ -12,7 +12,7 @@ import { VirtualTime } from './virtual-time.js';
 import { type Point, points, type Strike, Worker } from './worker.js';
 
 /** `WAYBILL_HISTORIES=5000` tells as many. */
-const numRuns = Number(process.env.WAYBILL_HISTORIES ?? 150);
+const numRuns = Number(process.env.WAYBILL_HISTORIES ?? 100);
 const startMs = Date.UTC(2026, 5, 1, 8);
 const deadlineSeconds = 5;
 const maxProcessingMs = 300_000;

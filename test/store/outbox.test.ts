@@ -526,6 +526,10 @@ onEveryStore('the outbox', (kit) => {
       expect(doubted.map(({ id }) => id)).to.have.members([a, b]);
       expect(await stateOf(a)).to.deep.include({ state: 'in_doubt', first_sent_at: now, next_attempt_at: now + 100 });
       expect(await stateOf(b)).to.deep.include({ state: 'in_doubt', first_sent_at: now - 500 });
+      const ends = await kit.rows('SELECT id, ended_at, ended_boot_id, ended_boot_ms FROM outbox_message ORDER BY id');
+      const [ended, unknown] = [now + 100, null];
+      expect(ends.map((row) => row.ended_at)).to.deep.equal([ended, ended, unknown]);
+      expect(ends[0]).to.include({ ended_boot_id: 'a', ended_boot_ms: ended });
       expect((await stateOf(c)).state).to.equal('sending');
       expect(await kit.rows('SELECT message_id, verdict FROM attempt ORDER BY message_id')).to.deep.equal([
         { message_id: a, verdict: 'unknown' },

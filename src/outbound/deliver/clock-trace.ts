@@ -133,8 +133,7 @@ export async function followClock(tx: Tx, context: JobContext, mayCorrect = true
   // In this very moment: the next one that looks corrects.
   if (setMs !== 0 && !isSet) return false;
   const corrections = traces.get(name)?.corrections ?? [];
-  // How long the machine was down is known by the clock on the wall alone, which may have been set meanwhile.
-  if (known !== null && known.bootId !== now.bootId) await restartWaits(tx, known.bootId, now);
+  if (known !== null && known.bootId !== now.bootId) await countFromBoot(tx, known.bootId, now);
   if (setMs !== 0) {
     const attemptId = Number((await tx.value<number>('SELECT MAX(id) AS id FROM attempt')) ?? 0);
     corrections.push({ attemptId, atMs: now.wallMs, forwardMs: Math.max(setMs ?? 0, 0) });
@@ -184,10 +183,10 @@ async function createsEnded(tx: Tx, bootId: string): Promise<{ id: number }[]> {
   );
 }
 
-/** Before an absence can be proven, as much time has to pass as before: nothing counts of what passed until now. */
-async function restartWaits(tx: Tx, bootId: string, now: ClockReading): Promise<void> {
-  const ids = (await createsEnded(tx, bootId)).map(({ id }) => id);
-  await noteEnds(tx, ids, now);
+/** How long the machine was down is known by the clock on the wall alone, which may have been set meanwhile: none of it counts. */
+async function countFromBoot(tx: Tx, before: string, { bootId, bootMs, wallMs }: ClockReading): Promise<void> {
+  const ids = (await createsEnded(tx, before)).map(({ id }) => id);
+  await noteEnds(tx, ids, { bootId, bootMs: 0, wallMs: wallMs - bootMs });
 }
 
 /** What the clock on the wall showed at these moments, by the clock as it is now. */

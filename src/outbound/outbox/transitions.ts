@@ -41,7 +41,8 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
     rows.filter((_, nth) => !claims[nth]?.isAsStored),
     "t.state IN ('pending','in_doubt')",
   );
-  const set = "claimed_from=state, state='sending', claim_epoch=?, claimed_at=?, attempts=attempts+1, key_field=?";
+  const set =
+    "claimed_from=state, state='sending', claim_epoch=?, claimed_at=?, attempts=attempts+1, key_field=?, ended_at=NULL";
   for (const keyField of new Set(claims.map((claim) => claim.keyField))) {
     const ids = claims.filter((claim) => claim.keyField === keyField).map(({ id }) => id);
     await run(tx, padded(ids), set, [epoch, nowMs, keyField ?? ''], "state IN ('pending','in_doubt')");
