@@ -114,7 +114,7 @@ onEveryStore('the outbox', (kit) => {
     isProbe: false,
   });
   const settleAll = (batch: readonly SettledMessage[], epoch: number, at: number) =>
-    write((tx) => settleMessages(tx, batch, epoch, 'test', at));
+    write((tx) => settleMessages(tx, batch, epoch, 'test', clockAt(at)));
   const delivered = (serviceId: string): Verdict => ({ kind: 'delivered', serviceId, flag: null });
   const deliverAll = async (ids: number[], epoch = 1) => {
     const { claimed } = await claim(ids, epoch);

@@ -56,6 +56,13 @@ describe('the judgement of a record on both sides', () => {
     expect(of(row, { kind: 'absent' }, null, { hasMoved: true })).to.equal('unjudged under_way');
   });
 
+  it('calls nothing missing whose last request may still take effect', () => {
+    expect(of(row, { kind: 'absent' }, null, { isRecent: true })).to.equal('unjudged unproven');
+    expect(of({ kind: 'gone' }, { kind: 'absent' }, null, { isRecent: true }), 'neither has it').to.equal(null);
+    for (const state of ['discarded', 'superseded'] as const)
+      expect(judgeUnbound(row, newest(state), null, true)).to.include({ kind: 'unjudged', cause: 'unproven' });
+  });
+
   it('says nothing of a record with an open message, whatever the two sides show', () => {
     const erp = fc.constantFrom<ErpSide>(
       row,

@@ -56,6 +56,20 @@ describe('what follows from a look-up', () => {
     });
   });
 
+  it('nothing found proves nothing while the service may still work on the last request, nor before another look-up agrees', () => {
+    const none = { kind: 'none' as const };
+    const proves = { ...settings, absenceProves: true };
+    const early = { ...doubt, doubt: { ended: at(0), absent: null }, askedAt: at(299_000) };
+    expect(decideLookUp(early, none, proves)).to.deep.include({ to: 'later', inMs: 1_000, counts: false });
+    const first = { ...early, askedAt: at(300_000) };
+    expect(decideLookUp(first, none, proves)).to.deep.include({ to: 'later', inMs: 30_000, counts: true });
+    // A person is asked only when there is something to say.
+    expect(decideLookUp(first, none, settings)).to.have.property('to', 'later');
+    const soon = { ...first, doubt: { ended: at(0), absent: at(300_000) }, askedAt: at(329_000) };
+    expect(decideLookUp(soon, none, proves)).to.deep.include({ to: 'later', inMs: 1_000, counts: false });
+    expect(decideLookUp(early, found, proves), 'what is there is there').to.have.property('to', 'delivered');
+  });
+
   it('several or something odd waits for a person', () => {
     for (const finding of [
       { kind: 'several' as const, count: 2 },
