@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { explainRecord } from '../../../src/operator/explain-record.js';
 import { planAction } from '../../../src/operator/plan-action.js';
-import { type LabOptions, onEveryLab } from '../../support/jobs/job-lab.js';
+import { type LabOptions, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 import { type OrderFate, type SlowService, slowLookUp, startSlowService } from '../../support/slow-service.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -10,7 +10,7 @@ const maxProcessingSeconds = 2;
 const slow: OrderFate = { afterMs: 1_500 };
 const quick: OrderFate = { afterMs: 0 };
 
-onEveryLab('a service without keys that is still working on a request which Waybill gave up', (kit) => {
+onSqliteLabAnd('postgres', 'a service without keys that is still working on a request which Waybill gave up', (kit) => {
   let service: SlowService;
   beforeEach(async () => {
     service = await startSlowService(() => quick);
