@@ -6,7 +6,7 @@ import { dialectOf } from './dialects/dialects.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 import { MissingByElapsedTime1795800000000 } from './migrations/1795800000000-missing-by-elapsed-time.js';
 import { ExpandUnsettledByElapsedTime1795800001000 } from './migrations/1795800001000-expand-unsettled-by-elapsed-time.js';
-import { LookUps1764280000000 } from './migrations/1764280000000-look-ups.js';
+import { LookUps1795800002000 } from './migrations/1795800002000-look-ups.js';
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the older
@@ -18,7 +18,7 @@ export const migrations: (new () => MigrationInterface)[] = [
   Initial1700000000000,
   MissingByElapsedTime1795800000000,
   ExpandUnsettledByElapsedTime1795800001000,
-  LookUps1764280000000,
+  LookUps1795800002000,
 ];
 
 /**

@@ -20,8 +20,8 @@ export const lookUpColumns: Readonly<Record<string, string>> = {
  * No expansion, though it only adds: a node of an earlier version would send a message again and leave `ended_at` as it was, and
  * the other nodes would take the message for one that has rested since.
  */
-export class LookUps1764280000000 implements MigrationInterface {
-  name = 'LookUps1764280000000';
+export class LookUps1795800002000 implements MigrationInterface {
+  name = 'LookUps1795800002000';
 
   async up(runner: QueryRunner): Promise<void> {
     const { columns } = await dialectOfSource(runner.connection).schemaWords(runner);
