@@ -59,6 +59,7 @@ export function describeStatus(
     ['Oldest waiting', oldestPendingAt !== null && `captured ${ago(oldestPendingAt)}`],
     ['Oldest in doubt', oldestInDoubtAt !== null && `captured ${ago(oldestInDoubtAt)}`],
     ['Retention', status.retentionWaits],
+    ['Looked up again', lookUpsInWords(status, time)],
     ['Unsettled', unsettled > 0 && `${unsettled} orders wait for their lines`],
     [
       'Stranded',
@@ -113,6 +114,13 @@ function pausesInWords({ pauses }: Status, ago: Ago, time: (ms: number) => strin
     const until = until_at === null ? 'until resumed' : `until ${time(until_at)}`;
     return `${lane} (${cause}) since ${ago(since_at)}, ${until}, by ${actor}: ${reason}`;
   });
+}
+
+/** Why creates that may have arrived are neither sent again nor settled yet. */
+function lookUpsInWords({ lookUps: { count, untilAt } }: Status, time: (ms: number) => string): MaybeText {
+  if (untilAt === null) return null;
+  const which = count === 1 ? '1 record' : `${count} records`;
+  return `${which} that may have arrived, until ${time(untilAt)}: the service may still be working on what it shows nothing of`;
 }
 
 function adoptedInWords({ adopted: { customers, orders, open } }: Status): MaybeText {

@@ -16,6 +16,7 @@ import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { isOutdated } from '../outbound/deliver/profile-notices.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { countAdoptions } from '../outbound/outbox/adoptions.js';
+import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
 import { openAlerts } from '../store/alerts.js';
 import { readClockDoubt } from '../store/elapsed-time.js';
 import { type JobRun, listJobRuns, readBrakes, readCursor } from '../store/job-runs.js';
@@ -81,6 +82,8 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     /** In force now. An outage stays on record, and only probes go out, until the service answers. */
     pauses: pauses.filter((p) => p.cause === 'outage' || p.until_at === null || p.until_at > nowMs),
     outbox: isBounded ? await countOutboxUpTo(tx, most) : await countOutbox(tx),
+    /** Creates that may have arrived, and are looked up again later. */
+    lookUps: await countLookUpsAhead(tx, settings.service, nowMs, Math.min(most, mostLookUps)),
     /** Records that the service had already; `open`: with differences that await review. */
     adopted: await countAdoptions(tx),
     /** Sources whose updates and removals are all held, until a person says `waybill confirm` or the cause is gone. */
@@ -118,6 +121,25 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
 async function readRetentionWait(tx: Tx, nowMs: number): Promise<string | null> {
   const doubt = await readClockDoubt(tx, nowMs);
   return doubt && clockDoubtInWords(doubt);
+}
+
+/** Each is read, so that no more are counted. */
+const mostLookUps = 10_000;
+
+/** @returns `untilAt`: when the last of them is due; null: there is none */
+async function countLookUpsAhead(
+  tx: Tx,
+  service: Pick<ServiceSettings, 'idempotency'>,
+  nowMs: number,
+  most: number,
+): Promise<{ count: number; untilAt: number | null }> {
+  const [found] = await tx.rows<{ count: number; untilAt: number | null }>(
+    `SELECT COUNT(*) AS count, MAX(next_attempt_at) AS until_at FROM
+       (SELECT next_attempt_at FROM outbox_message
+         WHERE state='in_doubt' AND operation='create' AND first_sent_at<? AND next_attempt_at>? LIMIT ${Math.trunc(most)}) AS s`,
+    [nowMs - keyLifetimeMs(service), nowMs],
+  );
+  return found ?? { count: 0, untilAt: null };
 }
 
 async function readSources(tx: Tx, settings: Settings, runs: readonly JobRun[]) {

@@ -8,13 +8,12 @@ import { replacedInWords } from './story-timeline.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
 import { boundInWords } from './values/is-it-there.js';
 
-interface StoryContext extends Pick<OperatorContext, 'nowMs' | 'keyLifetimeMs'> {
+interface StoryContext extends Pick<OperatorContext, 'keyLifetimeMs' | 'maxProcessingMs' | 'time'> {
+  nowMs: number;
   /** The pauses that hold delivery now. */
   pauses: readonly LanePause[];
   /** Why nothing may be delivered to this service yet, or null. */
   notLive: string | null;
-  /** How a time is written. */
-  time: (ms: number) => string;
 }
 
 interface StoryInWords {
@@ -142,7 +141,7 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
     mayBeForgotten(message.firstSentAt, nowMs, keyLifetimeMs);
   words.where =
     message.state === 'in_doubt'
-      ? `May have reached the service: attempt ${message.attempts} ended without proof. ${isForgotten ? 'The service may have forgotten its key since, so it is looked up there or parked for a person, and not sent again.' : 'The same key and bytes are sent again, which cannot create a second record.'}`
+      ? `May have reached the service: attempt ${message.attempts} ended without proof. ${isForgotten ? 'The service may have forgotten its key since, so it is looked up there or parked for a person, and not sent again before that.' : 'The same key and bytes are sent again, which cannot create a second record.'}`
       : `Waiting to be sent${story.binding ? ` (${message.operation === 'delete' ? 'the removal of' : 'a change to'} ${story.binding.serviceId})` : ''}.`;
   const before = words.why.length;
 
@@ -176,9 +175,8 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
     words.todo.push({ text: 'Look at what would be sent, then go live.', command: 'waybill go-live' });
   }
   if (message.nextAttemptAt > nowMs) {
-    words.why.push(
-      `Next try at ${time(message.nextAttemptAt)}${message.reason ? `; the last one said: ${message.reason}` : ''}.`,
-    );
+    const next = `${isForgotten ? 'Next look-up' : 'Next try'} at ${time(message.nextAttemptAt)}`;
+    words.why.push(`${next}${message.reason ? `; the last one said: ${message.reason.replace(/\.$/, '')}` : ''}.`);
     if (!isForgotten) words.todo.push({ text: 'Try now instead.', command: operate('retry', story) });
   }
   if (words.why.length === before) {
@@ -206,7 +204,7 @@ function describeCustomer(customer: StoryCustomer, { time, nowMs }: StoryContext
 function adviseParked(
   story: RecordStory,
   message: StoryMessage,
-  { nowMs, keyLifetimeMs, time }: StoryContext,
+  { nowMs, keyLifetimeMs, maxProcessingMs, time }: StoryContext,
   words: StoryInWords,
 ): void {
   const discard = { text: 'Or close it for good, if it must not be sent.', command: operate('discard', story) };
@@ -246,6 +244,7 @@ function adviseParked(
       break;
     case 'conflict':
     case 'unproven': {
+      const restsAt = message.endedAt === null ? 0 : message.endedAt + maxProcessingMs;
       const resendUntil =
         message.firstSentAt === null ? null : keyKnownUntil(message.firstSentAt, nowMs, keyLifetimeMs);
       if (message.parkClass === 'unproven' && resendUntil !== null)
@@ -258,7 +257,10 @@ function adviseParked(
           text: `Look for it at the service${story.number ? ` (order number ${story.number})` : ''}. If it is there:`,
           command: `${operate('resolve', story)} --delivered${story.entity === 'order' ? ' --service-id ID' : ''}`,
         },
-        { text: 'If it is not there, and only then:', command: `${operate('resolve', story)} --not-delivered` },
+        {
+          text: `If it is not there${restsAt > nowMs ? ` after ${time(restsAt)}, until when the service may still be working on it` : ''}, and only then:`,
+          command: `${operate('resolve', story)} --not-delivered`,
+        },
         discard,
       );
       break;

@@ -32,6 +32,7 @@ export async function explainRecord(
     const words = describeStory(story, {
       nowMs: now,
       keyLifetimeMs: keyLifetimeMs(settings.service),
+      maxProcessingMs: settings.service.maxProcessingSeconds * 1000,
       pauses: activePauses(pauses, 'deliver', now),
       notLive: await goLiveProblem(tx, settings, erpIdentity),
       time,

@@ -48,7 +48,7 @@ export function filterSql(
 }
 
 export interface ListedMessage
-  extends Omit<StoryMessage, 'generation' | 'customerKey' | 'idempotencyKey' | 'bodyHash' | 'firstSentAt'> {
+  extends Omit<StoryMessage, 'generation' | 'customerKey' | 'idempotencyKey' | 'bodyHash' | 'firstSentAt' | 'endedAt'> {
   entity: Entity;
   sourceKey: string;
 }

@@ -1,4 +1,5 @@
 import type { Entity } from '../model/record.js';
+import { mayTakeEffectUntil } from '../outbound/outbox/absence.js';
 import { mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-key.js';
 import {
   isOtherRecord,
@@ -7,6 +8,7 @@ import {
   type ParkClass,
   removalAfterThisPass,
 } from '../outbound/outbox/message.js';
+import type { ClockReading } from '../store/clock.js';
 
 /** What an operator can do to a message. The last three say what a person found at the service, or have it asked. */
 export const operatorActions = ['retry', 'discard', 'delivered', 'not_delivered', 'look_up'] as const;
@@ -23,6 +25,10 @@ export interface OperatedMessage {
   nextAttemptAt: number;
   /** When its bytes may have left for the first time; null: never. */
   firstSentAt: number | null;
+  /** When its last request had ended here at the latest; null: not known. */
+  ended: ClockReading | null;
+  /** When it was last claimed for sending; null: never. */
+  claimedAt: number | null;
   /** The service's id of the record, when it acknowledged the record before. */
   boundServiceId: string | null;
   /** `customer_code` of the mapped record of a customer: the id by which the service knows customers. */
@@ -32,8 +38,12 @@ export interface OperatedMessage {
 }
 
 export interface OperatorContext {
-  nowMs: number;
+  now: ClockReading;
   keyLifetimeMs: number;
+  /** How long the service may work on a request that has ended here. */
+  maxProcessingMs: number;
+  /** How a time is written. */
+  time: (ms: number) => string;
   /** Whether the service answers a refused key with the same refusal for ever. */
   replaysRefusals: boolean;
   /** The service's id that a person found, for `delivered`. */
@@ -89,7 +99,7 @@ export function decideOperatorAction(
     case 'delivered':
       return resolveDelivered(message, context);
     case 'not_delivered':
-      return resolveNotDelivered(message);
+      return resolveNotDelivered(message, context);
     case 'look_up':
       return lookUp(message, context);
   }
@@ -98,14 +108,16 @@ export function decideOperatorAction(
 function retry(message: OperatedMessage, context: OperatorContext): OperatorDecision {
   const { state, parkClass, operation, firstSentAt, generation } = message;
   const expired =
-    operation === 'create' && firstSentAt !== null && mayBeForgotten(firstSentAt, context.nowMs, context.keyLifetimeMs);
+    operation === 'create' &&
+    firstSentAt !== null &&
+    mayBeForgotten(firstSentAt, context.now.wallMs, context.keyLifetimeMs);
 
   // Nothing changes but the time: the same key and bytes go out sooner.
   if (state === 'pending' || state === 'in_doubt') {
     if (state === 'in_doubt' && expired) return refuse(forgotten);
     if (message.nextAttemptAt >= removalAfterThisPass)
       return refuse('the pass that found it has not ended; only its end shows whether a brake holds it');
-    if (message.nextAttemptAt <= context.nowMs)
+    if (message.nextAttemptAt <= context.now.wallMs)
       return refuse('it is due already; `waybill explain` says what it waits for');
     return { to: state, generation, newKey: false, firstSentAt };
   }
@@ -152,13 +164,16 @@ function resolveDelivered(message: OperatedMessage, { serviceId }: OperatorConte
   return { to: 'delivered', serviceId: id };
 }
 
-function resolveNotDelivered(message: OperatedMessage): OperatorDecision {
+function resolveNotDelivered(message: OperatedMessage, context: OperatorContext): OperatorDecision {
   if (isOtherRecord(message)) return refuse(otherRecord);
   if (!mayExist(message))
     return refuse('nothing of it is in doubt: resolve is for `in_doubt`, `unproven` and `conflict`; try `retry`');
   const unsendable = whyNeverAgain(message);
   if (unsendable) return refuse(unsendable);
   if (message.parkClass === 'unmapped') return refuse(unmapped);
+  // An update sets absolute values and may be repeated at any time.
+  const until = message.operation === 'create' && mayTakeEffectUntil(message, context.now, context.maxProcessingMs);
+  if (until) return refuse(mayStillArrive(context.time(until)));
   // In a conflict the service holds the old key with other bytes, or answers it with the old "no": only a new key gets through.
   const burnt = message.operation === 'create' && message.parkClass === 'conflict' && message.state === 'parked';
   return { to: 'pending', generation: message.generation + (burnt ? 1 : 0), newKey: burnt, firstSentAt: null };
@@ -200,6 +215,9 @@ const unmapped = 'its row in the ERP could not be mapped to a record: correct it
 
 const forgotten =
   'the service may have forgotten its key since the first try, so a resend could create a second record: look there, then `waybill outbox resolve`';
+
+const mayStillArrive = (until: string) =>
+  `the service may still be working on its last request, so it may be there in a moment: look again after ${until}, and say it then`;
 
 // It was never sent, and its binding is the other record's: either answer would overwrite that one or lose this one.
 const otherRecord =

@@ -5,12 +5,14 @@ import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
 import { lookUpEntities } from '../outbound/deliver/look-up.js';
 import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
+import { readClock } from '../store/clock.js';
 import { lockLease } from '../store/lease.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './act-on-messages.js';
 import { type ClaimCheck, checkInWords, type SaidClaim, sidesInWords, unasked } from './check-claims.js';
 import { actedOn, type NamedRecord, onlyRecord, recordName } from './find-records.js';
+import { timeFormatter } from './format.js';
 import type { MessageFilter } from './list-messages.js';
 import type { OperatorAction, OperatorContext } from './operator-action.js';
 
@@ -387,10 +389,12 @@ function idNamedBy(listed: ListedRecords | null) {
 }
 
 function operatorContext(context: JobContext, { serviceId }: ActionRequest): OperatorContext {
-  const { settings, nowMs } = context;
+  const { settings } = context;
   const { replaysRefusals } = settings.service.idempotency;
   return {
-    nowMs: nowMs(),
+    now: readClock(context),
+    maxProcessingMs: settings.service.maxProcessingSeconds * 1000,
+    time: timeFormatter(settings.erp.timeZone),
     keyLifetimeMs: keyLifetimeMs(settings.service),
     replaysRefusals,
     serviceId,

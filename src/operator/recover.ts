@@ -34,6 +34,7 @@ import {
   type TakenOver,
   takeOverBindings,
 } from '../outbound/recovery/take-over-bindings.js';
+import { readClock } from '../store/clock.js';
 import { sweepAtNextPass } from '../store/job-runs.js';
 import { lockCaptures } from '../store/lease.js';
 import { isAnyAtWork } from '../store/lease-rows.js';
@@ -187,7 +188,7 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
     // First what an operator may let go: once it is no longer parked, the next line finds it.
     const unproven = await doubtParkedCreates(tx, actor, at);
     await doubtUnmapped(tx, options.fate);
-    const unbound = await settleUnbound(tx, options.fate, actor, at);
+    const unbound = await settleUnbound(tx, options.fate, actor, readClock(context));
     const { refused: _, ...counts } = bindings;
     const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to, unproven };
     await markRecovered(tx);

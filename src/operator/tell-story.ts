@@ -21,6 +21,8 @@ export interface StoryMessage {
   /** When it was last claimed for sending. */
   claimedAt: number | null;
   firstSentAt: number | null;
+  /** When the last request for it had ended here at the latest; null: it had none, or its end is not known. */
+  endedAt: number | null;
   serviceId: string | null;
   flag: string | null;
   capturedAt: number;
@@ -141,7 +143,7 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
 async function messagesOf(tx: Tx, entity: Entity, sourceKey: string, limit: number): Promise<StoryMessage[]> {
   const rows = await tx.rows<StoryMessage>(
     `SELECT id, revision, operation, generation, number, customer_key, idempotency_key, body_hash, state, park_class, reason,
-            next_attempt_at, attempts, claimed_at, first_sent_at, service_id, flag, captured_at, closed_at
+            next_attempt_at, attempts, claimed_at, first_sent_at, ended_at, service_id, flag, captured_at, closed_at
        FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision DESC LIMIT ${limit}`,
     [entity, sourceKey],
   );

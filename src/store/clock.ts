@@ -37,6 +37,20 @@ interface Clocks {
   clock: MachineClock;
 }
 
+export function readClock({ nowMs, clock }: Clocks): ClockReading {
+  return { ...clock.sinceBoot(), wallMs: nowMs() };
+}
+
+/**
+ * Time that has surely passed between two moments. Pure. Within one start of the machine the clock on the wall has no say. Another
+ * start may be an earlier one of this machine: then it has been up for as long at least; or one of another machine: then the
+ * clocks on the wall count, as far as they can not differ.
+ */
+export function surelyPassedMs(since: ClockReading, now: ClockReading): number {
+  if (since.bootId === now.bootId) return Math.max(0, now.bootMs - since.bootMs);
+  return Math.max(0, Math.min(now.bootMs, now.wallMs - since.wallMs - clockToleranceMs));
+}
+
 /** By how much the wall clock is ahead of the time since the machine started: where it is set, this changes. */
 export function wallLeadMs({ nowMs, clock }: Clocks): number {
   return nowMs() - clock.sinceBoot().bootMs;

@@ -6,6 +6,8 @@ import { dialectOf } from './dialects/dialects.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 import { MissingByElapsedTime1795800000000 } from './migrations/1795800000000-missing-by-elapsed-time.js';
 import { ExpandUnsettledByElapsedTime1795800001000 } from './migrations/1795800001000-expand-unsettled-by-elapsed-time.js';
+import { LookUps1795800002000 } from './migrations/1795800002000-look-ups.js';
+import { ExpandPersonsWord1795800003000 } from './migrations/1795800003000-expand-persons-word.js';
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the older
@@ -17,6 +19,8 @@ export const migrations: (new () => MigrationInterface)[] = [
   Initial1700000000000,
   MissingByElapsedTime1795800000000,
   ExpandUnsettledByElapsedTime1795800001000,
+  LookUps1795800002000,
+  ExpandPersonsWord1795800003000,
 ];
 
 /**

@@ -1,6 +1,6 @@
 import { foldKey } from '../model/record.js';
 import type { UpdateFrom } from './dialects/dialect.js';
-import { initialTables } from './migrations/1700000000000-initial.js';
+import { schemaTables } from './schema.js';
 import type { SqlValue, Tx } from './store.js';
 
 /**
@@ -65,14 +65,14 @@ const bounds: ReadonlyMap<string, Bound> = new Map<string, Bound>([
 function widthOf(column: string): number {
   const [table = '', name = ''] = column.split('.');
   const [, type, width] =
-    new RegExp(`\\b${name} (VARCHAR|TEXT)(?:\\((\\d+)\\))?`).exec(initialTables[table] ?? '') ?? [];
+    new RegExp(`\\b${name} (VARCHAR|TEXT)(?:\\((\\d+)\\))?`).exec(schemaTables[table] ?? '') ?? [];
   if (type === undefined) throw new Error(`The schema has no column of text ${column}.`);
   return type === 'TEXT' ? textWidth : Number(width);
 }
 
 /** Table → column → type, where a database has to be told. */
 const types = new Map(
-  Object.entries(initialTables).map(([table, definition]) => {
+  Object.entries(schemaTables).map(([table, definition]) => {
     const columns = definition.matchAll(/\b([a-z_]+) ([A-Z]+)/g);
     return [table, new Map(Array.from(columns, ([, column = '', type = '']) => [column, type]))];
   }),

@@ -164,6 +164,8 @@ function configure(type: StoreSettings['type'], database: ServerDatabase | null)
       baseUrl: 'https://sandbox.example.com',
       tokenFile: 'token',
       idempotency: { lifetimeHours: 24 },
+      // People say at once what they found.
+      maxProcessingSeconds: 0.001,
       // A conflict is a person's business here: the client of these tests can't be asked for anything.
       adoption: { customers: 'off' },
     },

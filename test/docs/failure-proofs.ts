@@ -27,6 +27,11 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
       'does not send again what may be there while nothing says how long the service remembers a key',
     ],
     ['outbound/deliver/look-up.test.ts', 'binds what it finds, flagged, and makes nothing twice'],
+    [
+      'outbound/deliver/still-working.test.ts',
+      'makes each order once, though a look-up at once finds none of those that take longer than the deadline',
+    ],
+    ['e2e/still-working.test.ts', 'makes each of … orders once, with a store on …'],
     ['cli/outbox.test.ts', 'records what a person found: the binding is written, and what waited for it goes on'],
   ],
   'The service was down all night': [

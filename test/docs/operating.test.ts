@@ -221,6 +221,8 @@ esac\n`,
       Object.assign(settings.service, {
         ...{ baseUrl: sandbox.url, idempotency: { lifetimeHours: 24 }, limits: [{ requests: 1_000, perSeconds: 1 }] },
         endpoints: { readOrder: {}, lookUpOrder: sandboxLookUps.lookUpOrder },
+        // The page is typed without a pause.
+        maxProcessingSeconds: 0.001,
       });
       // Passes begin when they are typed.
       settings.schedule = { capture: '0 0 0 1 1 *', pull: '0 0 0 1 1 *' };

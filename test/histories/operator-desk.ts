@@ -3,6 +3,7 @@ import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../sr
 import { confirmHeld, summariseHeld } from '../../src/operator/confirm-held.js';
 import type { MessageFilter } from '../../src/operator/list-messages.js';
 import type { OperatorAction } from '../../src/operator/operator-action.js';
+import { readClock } from '../../src/store/clock.js';
 import { resumeLane } from '../../src/store/lane-pauses.js';
 import type { HistoryStore } from './history-store.js';
 import type { ModelService } from './model-service.js';
@@ -86,7 +87,9 @@ export class OperatorDesk {
   ): Promise<number> {
     const { kept, time, setup } = this.#world;
     const { replaysRefusals } = setup;
-    const { installation } = this.#world.worker().context.settings;
+    const { context: parts } = this.#world.worker();
+    const { installation, service } = parts.settings;
+    const maxProcessingMs = service.maxProcessingSeconds * 1000;
     return kept.store.transaction('operate', async (tx) => {
       const ids = only ?? (await matchingIds(tx, filter, 0, 100));
       const keys = new Map(
@@ -94,7 +97,8 @@ export class OperatorDesk {
           .rows<{ id: number; idempotency_key: string }>('SELECT id, idempotency_key FROM outbox_message')
           .map((row) => [row.id, row.idempotency_key]),
       );
-      const context = { nowMs: time.nowMs, keyLifetimeMs, replaysRefusals, serviceId, canLookUp: [] };
+      const remembers = { keyLifetimeMs, maxProcessingMs, replaysRefusals };
+      const context = { now: readClock(parts), ...remembers, time: String, serviceId, canLookUp: [] };
       const operated = (await decideForMessages(tx, ids, filter, action, context, true)).filter(
         ({ decision }) => decision.to !== null,
       );

@@ -12,8 +12,10 @@ import { type MessageState, messageStates, type ParkClass } from '../../src/outb
 const hour = 3_600_000;
 const now = 1_000 * hour;
 const context: OperatorContext = {
-  nowMs: now,
+  now: { bootId: 'a', bootMs: now, wallMs: now },
   keyLifetimeMs: 24 * hour,
+  maxProcessingMs: hour / 12,
+  time: String,
   replaysRefusals: false,
   serviceId: null,
   canLookUp: ['order'],
@@ -27,6 +29,8 @@ const message: OperatedMessage = {
   generation: 0,
   nextAttemptAt: now + hour,
   firstSentAt: null,
+  ended: null,
+  claimedAt: null,
   boundServiceId: null,
   customerCode: null,
   newerRevision: false,
@@ -175,6 +179,21 @@ describe('an operator’s action on a message', () => {
   });
 
   describe('resolve --not-delivered', () => {
+    it('is refused while the service may still work on the last request, and says until when', () => {
+      const ended = { bootId: 'a', bootMs: now - hour / 12 + 1_000, wallMs: now - hour / 12 + 1_000 };
+      for (const [state, parkClass] of [
+        ['in_doubt', null],
+        ['parked', 'unproven'],
+        ['parked', 'conflict'],
+      ] as const) {
+        expect(whyNot(decide('not_delivered', at(state, parkClass, { ended })))).to.contain(`after ${now + 1_000}`);
+        const update = at(state, parkClass, { ended, operation: 'update' });
+        expect(decide('not_delivered', update).to, 'it sets absolute values').to.equal('pending');
+      }
+      const earlier = { ...ended, bootMs: ended.bootMs - 1_000 };
+      expect(decide('not_delivered', at('in_doubt', null, { ended: earlier })).to).to.equal('pending');
+    });
+
     it('sends an unproven create again with its old key, and counts the key’s lifetime anew', () => {
       const decision = decide('not_delivered', at('parked', 'unproven', { firstSentAt: 0 }), { replaysRefusals: true });
       expect(decision).to.deep.equal({ to: 'pending', generation: 0, newKey: false, firstSentAt: null });

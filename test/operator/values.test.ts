@@ -133,6 +133,8 @@ describe('is it at the service?', () => {
     expect(ask({}, [sent])).to.include({ answer: 'unknown' });
     const none = ask({}, [sent, attempt(2, 'look_up', 'none')]);
     expect(none).to.deep.equal({ answer: 'no', words: 'the service said that it has none, asked on #20' });
+    const once = ask({ state: 'in_doubt' }, [sent, attempt(2, 'look_up', 'none')]);
+    expect(once).to.include({ answer: 'unknown' }).and.to.have.property('words').that.contains('asked once more');
     expect(ask({}, [sent, attempt(2, 'look_up', 'found')]).answer).to.equal('yes');
     expect(ask({ state: 'in_doubt' }, [sent, attempt(2, 'look_up', 'several', '2 match')])).to.deep.equal({
       answer: 'unknown',

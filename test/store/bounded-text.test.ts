@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { initialTables } from '../../src/store/migrations/1700000000000-initial.js';
 import { bounded, boundedText, insertRows, type Row, updateRows, upsertRows } from '../../src/store/rows.js';
+import { schemaTables } from '../../src/store/schema.js';
 import { onEveryStore } from './stores.js';
 
 const column = 'outbox_message.flag';
@@ -35,7 +35,7 @@ describe('texts bounded by their columns', () => {
 onEveryStore('rows with texts of any length', (kit) => {
   const long = `${'x'}${'😀'.repeat(70_000)}`;
 
-  for (const [table, definition] of Object.entries(initialTables)) {
+  for (const [table, definition] of Object.entries(schemaTables)) {
     const columns = [...definition.matchAll(/(\w+) (VARCHAR|CHAR|TEXT|MEDIUMTEXT|INT|BIGINT|TINYINT)(?:\((\d+)\))?/g)];
     const words = columns.map(([, name = '']) => name).filter((name) => bounded(`${table}.${name}`, long) !== long);
     if (words.length === 0) continue;

@@ -25,6 +25,7 @@ import { onEveryStore, onServers } from './stores.js';
 
 const all = { only: null };
 const now = 1_790_000_000_000;
+const clockAt = (ms: number) => ({ bootId: 'a', bootMs: ms, wallMs: ms });
 
 onEveryStore('the outbox', (kit) => {
   const write = <T>(work: Parameters<typeof kit.store.transaction<T>>[1]) => kit.store.transaction('write', work);
@@ -113,7 +114,7 @@ onEveryStore('the outbox', (kit) => {
     isProbe: false,
   });
   const settleAll = (batch: readonly SettledMessage[], epoch: number, at: number) =>
-    write((tx) => settleMessages(tx, batch, epoch, 'test', at));
+    write((tx) => settleMessages(tx, batch, epoch, 'test', clockAt(at)));
   const delivered = (serviceId: string): Verdict => ({ kind: 'delivered', serviceId, flag: null });
   const deliverAll = async (ids: number[], epoch = 1) => {
     const { claimed } = await claim(ids, epoch);
@@ -521,16 +522,20 @@ onEveryStore('the outbox', (kit) => {
       await set(b, `first_sent_at=${now - 500}`);
       await claim([c], 2, now);
       await write((tx) => endOlderEpochs(tx, 2, now + 100));
-      const doubted = await write((tx) => doubtOlderEpochs(tx, 2, now + 100));
+      const doubted = await write((tx) => doubtOlderEpochs(tx, 2, clockAt(now + 100)));
       expect(doubted.map(({ id }) => id)).to.have.members([a, b]);
       expect(await stateOf(a)).to.deep.include({ state: 'in_doubt', first_sent_at: now, next_attempt_at: now + 100 });
       expect(await stateOf(b)).to.deep.include({ state: 'in_doubt', first_sent_at: now - 500 });
+      const ends = await kit.rows('SELECT id, ended_at, ended_boot_id, ended_boot_ms FROM outbox_message ORDER BY id');
+      const [ended, unknown] = [now + 100, null];
+      expect(ends.map((row) => row.ended_at)).to.deep.equal([ended, ended, unknown]);
+      expect(ends[0]).to.include({ ended_boot_id: 'a', ended_boot_ms: ended });
       expect((await stateOf(c)).state).to.equal('sending');
       expect(await kit.rows('SELECT message_id, verdict FROM attempt ORDER BY message_id')).to.deep.equal([
         { message_id: a, verdict: 'unknown' },
         { message_id: b, verdict: 'unknown' },
       ]);
-      expect(await write((tx) => doubtOlderEpochs(tx, 2, now + 200))).to.deep.equal([]);
+      expect(await write((tx) => doubtOlderEpochs(tx, 2, clockAt(now + 200)))).to.deep.equal([]);
       expect(await write((tx) => endOlderEpochs(tx, 3, now + 300, [2])), 'of a node at work').to.equal(undefined);
       expect(await kit.rows('SELECT COUNT(*) AS n FROM attempt')).to.deep.equal([{ n: 2 }]);
     });
@@ -540,7 +545,7 @@ onEveryStore('the outbox', (kit) => {
       await claim([write1], 1, now);
       await set(lookUp, `state='in_doubt', first_sent_at=${now - 5_000}`);
       const both = { in_doubt: ['order'], conflict: [] } as const;
-      await write((tx) => claimLookUps(tx, both, 1, now, now, 10, null));
+      await write((tx) => claimLookUps(tx, both, 1, clockAt(now), now, 10, null));
       const corrections = [{ attemptId: 0, atMs: now + 60_000, forwardMs: 50_000 }];
       await write((tx) => writeStoreInfo(tx, 'clock', JSON.stringify({ corrections })));
       // A second try, of which only the first has an attempt.

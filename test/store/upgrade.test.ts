@@ -31,4 +31,30 @@ onEveryStore('a store of the first schema', (kit) => {
       await store.close();
     }
   });
+
+  it('gets the columns of look-ups, also where an earlier run was interrupted between two of them', async () => {
+    const settings = await kit.emptyDatabase();
+    const source = storeDataSource(settings);
+    Object.assign(source.options, { migrations: migrations.slice(0, 1) });
+    await source.initialize();
+    await source.runMigrations({ transaction: 'all' });
+    const hash = 'a'.repeat(64);
+    await source.query(
+      `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint, state,
+          next_attempt_at, first_sent_at, captured_at, folded_key)
+        VALUES ('order', '1', 1, 'create', 0, '${hash}', '${hash}', 'in_doubt', 5, 5, 5, '1')`,
+    );
+    await source.query('ALTER TABLE outbox_message ADD COLUMN ended_at BIGINT NULL');
+    await source.destroy();
+    const { store } = await openStore(settings);
+    try {
+      const sql = 'SELECT source_key, state, ended_at, ended_boot_id, absent_boot_ms FROM outbox_message';
+      const rows = await store.read('look', (tx) => tx.rows(sql));
+      expect(rows).to.deep.equal([
+        { sourceKey: '1', state: 'in_doubt', endedAt: null, endedBootId: null, absentBootMs: null },
+      ]);
+    } finally {
+      await store.close();
+    }
+  });
 });

@@ -171,7 +171,11 @@ export class StandInSystemd {
       ...{ HOME: home, USER: name, LOGNAME: name, SHELL: '/usr/sbin/nologin', LANG: 'C.UTF-8' },
       ...{ NOTIFY_SOCKET: this.#notify.path, WATCHDOG_USEC: String(watchdogMs * 1_000) },
       ...{ STATE_DIRECTORY: state, CREDENTIALS_DIRECTORY: credentials },
-      ...Object.fromEntries((this.#unit.get('Environment') ?? []).map((one) => one.split('=') as [string, string])),
+      ...Object.fromEntries(
+        (this.#unit.get('Environment') ?? []).map(
+          (one) => one.replaceAll('%b', bootId()).split('=') as [string, string],
+        ),
+      ),
     };
     const before = process.umask(Number.parseInt(this.#of('UMask'), 8));
     const [program = '', ...args] = this.#of('ExecStart').split(' ');
@@ -207,4 +211,9 @@ export class StandInSystemd {
     await this.#ended;
     clearTimeout(timer);
   }
+}
+
+/** What a unit calls %b: the name of this start of the machine. */
+function bootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim().replaceAll('-', '');
 }

@@ -28,6 +28,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
       environment: 'sandbox',
       baseUrl: serviceUrl,
       deadlineSeconds: 0.6,
+      maxProcessingSeconds: 1,
       concurrency: plan.concurrency,
       limits: [plan.limit],
       idempotency: {

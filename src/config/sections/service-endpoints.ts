@@ -55,7 +55,7 @@ const lookUp = (meaning: string) =>
       total: text.optional().describe('Where a found order holds its total, to be compared.'),
       absenceProves: flag(
         false,
-        'true: finding nothing proves that the record does not exist, so that it is sent again. Only for a look-up that sees at once what was created. false: a person decides.',
+        'true: if two look-ups find nothing after service.maxProcessingSeconds, the record does not exist, and is sent again. Only for a look-up that sees at once what was created. false: a person decides.',
       ),
     })
     .optional()

@@ -107,6 +107,11 @@ export const serviceSettings = group('The service that receives customers and or
   token: bearerToken.optional().describe('Bearer token or API key. Only from the environment; prefer tokenFile.'),
   tokenFile: secretFile('the bearer token or API key', 'service-token'),
   deadlineSeconds: positive(300).default(10).describe('Longest time of one request: connect, headers and body.'),
+  maxProcessingSeconds: positive(86_400)
+    .default(300)
+    .describe(
+      'How long the service may still work on a request that Waybill has given up, counted from its end here. Only after it does a look-up that finds nothing count (absenceProves), or a person who says that nothing arrived. Much longer than the slowest request, also on a bad day: too short a time makes second records.',
+    ),
   maxResponseBytes: whole(1).default(1_048_576).describe('Largest answer that is read, after decompression.'),
   concurrency: whole(1, 256, 'requests')
     .optional()

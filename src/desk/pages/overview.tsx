@@ -60,6 +60,12 @@ export function Overview({ base, status, series, settings, nowMs, time, most }: 
         <Tile name="May have arrived">
           <Count count={count('in_doubt')} most={most} />
           <small>{count('in_doubt') === 0 ? 'Every outcome is proven.' : 'Sent, and not proven either way yet.'}</small>
+          {status.lookUps.untilAt !== null && (
+            <small>
+              The service is asked again until <Time ms={status.lookUps.untilAt} timeZone={timeZone} />: it may still be
+              working on {status.lookUps.count === 1 ? 'one of them' : `${status.lookUps.count} of them`}.
+            </small>
+          )}
         </Tile>
         <Tile name="Needs a person">
           <Count count={count('parked')} most={most} />

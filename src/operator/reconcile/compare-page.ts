@@ -4,8 +4,11 @@ import type { JobContext } from '../../ops/job-context.js';
 import { type KnownRecord, knownRecords, respell } from '../../outbound/capture/known-records.js';
 import { optionalFields } from '../../outbound/deliver/claims.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import { type DoubtColumns, doubtColumns, doubtOf, mayTakeEffectUntil } from '../../outbound/outbox/absence.js';
 import type { ServiceClient } from '../../service/service-client.js';
+import { readClock } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
 import { shownNames } from './compare-record.js';
 import { asUnsendable, judgeBound, judgeUnbound, type ServiceSide } from './judge-pair.js';
 import {
@@ -53,6 +56,8 @@ export async function knownPage(
     })),
   );
   const moved = await movedSince(context, entity, pairs);
+  const keys = pairs.map(({ bound }) => bound.sourceKey);
+  const recent = await store.read('look what is recent', (tx) => mayTakeEffect(tx, context, entity, keys));
   const tally: Tally = { ...run.tally, unshown: { ...run.tally.unshown }, found: { ...run.tally.found } };
   tally.requests += service.requests;
   const shown = new Set(tally.shown);
@@ -69,7 +74,8 @@ export async function knownPage(
   for (const [at, pair] of pairs.entries()) {
     const side = sides[at] as ServiceSide;
     const hasMoved = moved.has(pair.bound.sourceKey);
-    const { finding, unshown } = judgeBound(pair.erp, side, pair.known.newest, { ...about, hasMoved });
+    const isRecent = recent.has(pair.bound.sourceKey);
+    const { finding, unshown } = judgeBound(pair.erp, side, pair.known.newest, { ...about, hasMoved, isRecent });
     for (const name of unshown) tally.unshown[name] = (tally.unshown[name] ?? 0) + 1;
     const amount = amountsOf(context, pair.row, pair.erp.kind === 'row' || pair.erp.kind === 'unmapped', side);
     if (side.kind === 'unread') tally.unread++;
@@ -115,8 +121,9 @@ export async function unknownPage(
   const read = await reader.sweep(entity, after, settings.capture.pageSize, filter);
   const { rows } = await respell(context, reader, entity, read);
   const keys = rows.map(({ sourceKey }) => sourceKey);
-  const [known, waits] = await store.read('look what is known', async (tx) => [
+  const [known, recent, waits] = await store.read('look what is known', async (tx) => [
     await knownRecords(tx, entity, keys),
+    await mayTakeEffect(tx, context, entity, keys),
     new Map(
       entity === 'order' && keys.length > 0
         ? (
@@ -137,7 +144,7 @@ export async function unknownPage(
     // Customers that no order refers to are not sent.
     const isWanted = entity === 'order' || settings.customers.send !== 'referenced' || newest !== null;
     if (binding !== null || !isWanted) continue;
-    const finding = judgeUnbound(rowSide(row), newest, waits.get(sourceKey) ?? null);
+    const finding = judgeUnbound(rowSide(row), newest, waits.get(sourceKey) ?? null, recent.has(sourceKey));
     const amount = amountsOf(context, row, true, { kind: 'absent' });
     // The service may have it: what it amounts to there is not known.
     if (entity === 'order' && finding.cause !== 'in_doubt') amounts.push(amount);
@@ -165,6 +172,32 @@ async function movedSince({ store }: JobContext, entity: Entity, pairs: readonly
       .filter(({ bound, known }) => mark(now.get(bound.sourceKey)) !== mark(known))
       .map(({ bound }) => bound.sourceKey),
   );
+}
+
+/**
+ * Keys of the records whose creation may still take effect, or show, at the service. Once acknowledged it is there, but a service
+ * that reads from a copy may show it later.
+ */
+async function mayTakeEffect(
+  tx: Tx,
+  context: JobContext,
+  entity: Entity,
+  keys: readonly string[],
+): Promise<Set<string>> {
+  if (keys.length === 0) return new Set();
+  const maxProcessingMs = context.settings.service.maxProcessingSeconds * 1000;
+  const now = readClock(context);
+  const rows = await tx.rows<DoubtColumns & { sourceKey: string; claimedAt: number; acknowledgedAt: number | null }>(
+    `SELECT m.source_key, m.claimed_at, b.acknowledged_at, ${doubtColumns}
+       FROM outbox_message m LEFT JOIN binding b ON b.entity=m.entity AND b.source_key=m.source_key
+      WHERE m.source_key IN ${placeholders(keys.length)} AND m.entity=? AND m.operation='create' AND m.claimed_at IS NOT NULL`,
+    [...keys, entity],
+  );
+  const isRecent = ({ acknowledgedAt, claimedAt, ...row }: (typeof rows)[number]) =>
+    acknowledgedAt === null
+      ? mayTakeEffectUntil({ ...doubtOf(row), claimedAt }, now, maxProcessingMs) !== null
+      : now.wallMs - acknowledgedAt < maxProcessingMs;
+  return new Set(rows.filter(isRecent).map(({ sourceKey }) => sourceKey));
 }
 
 function recordSent(acknowledged: string | null, row: ReadRow | null): { [name: string]: JsonValue } | null {

@@ -38,6 +38,7 @@ export type Cause =
   | 'changed_unsendable'
   | 'deleted_in_erp'
   | 'in_doubt'
+  | 'unproven'
   | 'under_way'
   | 'parked'
   | 'held'
@@ -86,13 +87,20 @@ export function openCause(newest: NewestOf | null): Judgement | null {
 /**
  * What is wrong with a record that the store has bound to one of the service. Pure; one question a paragraph.
  * @param hasMoved its message or its binding changed while the two sides were read
+ * @param isRecent its last request is so recent that the service may not show yet what came of it
  * @param onCancelled what the settings say of a cancelled record
  */
 export function judgeBound(
   erp: ErpSide,
   service: ServiceSide,
   newest: NewestOf | null,
-  about: { hasMoved: boolean; onCancelled: string; optional: readonly string[]; shownBefore: ReadonlySet<string> },
+  about: {
+    hasMoved: boolean;
+    isRecent: boolean;
+    onCancelled: string;
+    optional: readonly string[];
+    shownBefore: ReadonlySet<string>;
+  },
 ): Judged {
   const say = (kind: FindingKind, cause: Cause, reason: string, comparison: Partial<Comparison> = {}): Judged => ({
     finding: { kind, cause, reason, fields: comparison.differing ?? [] },
@@ -106,10 +114,11 @@ export function judgeBound(
   if (erp.kind === 'unmapped') return say('unjudged', 'unmapped', erp.reason);
 
   // Where nobody has anything of it, nothing is wrong.
+  if (service.kind === 'absent' && erp.kind !== 'row') return { finding: null, unshown: [] };
   if (service.kind === 'absent')
-    return erp.kind === 'row'
-      ? say('missing', 'gone_at_service', 'the service has it no more')
-      : { finding: null, unshown: [] };
+    return about.isRecent
+      ? say('unjudged', 'unproven', mayStillShow)
+      : say('missing', 'gone_at_service', 'the service has it no more');
   if (erp.kind === 'gone') return say('extra', 'deleted_in_erp', 'the ERP has it no more');
   if (erp.kind === 'cancelled')
     return say('unjudged', 'filtered', `it is cancelled in the ERP, and onCancelled says ${about.onCancelled}`);
@@ -122,20 +131,25 @@ export function judgeBound(
   return say('different', 'changed', comparison.differing.map(({ field }) => field).join(', '), comparison);
 }
 
+const mayStillShow = 'the service does not show it yet, and may still be working on its last request';
+
 /**
  * What is wrong with an eligible row of the ERP that the store has bound to nothing. Pure.
  * @param waits why capture does not take it yet, or null
+ * @param isRecent a request for it may still take effect
  */
 export function judgeUnbound(
   erp: Extract<ErpSide, { kind: 'row' | 'unmapped' }>,
   newest: NewestOf | null,
   waits: string | null,
+  isRecent: boolean,
 ): Judgement {
   const open = openCause(newest);
   if (open) return open;
   const say = (kind: FindingKind, cause: Cause, reason: string): Judgement => ({ kind, cause, reason, fields: [] });
   if (erp.kind === 'unmapped') return say('unjudged', 'unmapped', erp.reason);
   if (waits !== null) return say('unjudged', 'waiting', waits);
+  if (isRecent) return say('unjudged', 'unproven', mayStillShow);
   switch (newest?.state) {
     case 'discarded':
       return say('missing', 'discarded', `a person discarded it: ${newest.reason ?? ''}`);

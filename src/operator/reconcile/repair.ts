@@ -93,6 +93,8 @@ function whyLeft(
       return 'a person discarded it: edit the row in the ERP, or say `waybill resync --force --key`';
     case 'in_doubt':
       return 'look at the service, then say `waybill outbox resolve`';
+    case 'unproven':
+      return 'its last request may still take effect: compare again later';
     case 'under_way':
       return 'it is on its way: compare again later';
     case 'held':

@@ -104,6 +104,7 @@ export const causeWords: Record<Cause, string> = {
   changed_unsendable: 'different, and its row may not be sent any more',
   deleted_in_erp: 'extra at the service: deleted in the ERP',
   in_doubt: 'not judged: in doubt',
+  unproven: 'not judged: its last request may still take effect',
   under_way: 'not judged: on its way',
   parked: 'not judged: parked',
   held: 'not judged: held',

@@ -15,6 +15,9 @@ const lookedUp: Record<string, Presence> = {
   odd: { answer: 'unknown', words: 'what the service answered proves nothing' },
 };
 
+/** Only two look-ups that agree say that it is not there. */
+const onceNone: Presence = { answer: 'unknown', words: 'the service said that it has none, and is asked once more' };
+
 /** Whether a person may have to settle what came of it. Pure. */
 export function isDoubtful({ state, parkClass }: Pick<StoryMessage, 'state' | 'parkClass'>): boolean {
   return state === 'in_doubt' || (state === 'parked' && (parkClass === 'unproven' || parkClass === 'conflict'));
@@ -67,12 +70,17 @@ const checked: Record<string, string> & { unasked: string } = {
 };
 
 /** What the last look-up said, unless it was sent again since. */
-function evidence({ id }: StoryMessage, attempts: RecordStory['attempts'], time: (ms: number) => string): Presence {
+function evidence(
+  { id, state }: StoryMessage,
+  attempts: RecordStory['attempts'],
+  time: (ms: number) => string,
+): Presence {
   const own = attempts.filter(({ messageId }) => messageId === id);
   const asked = own.findLast(({ purpose, verdict }) => purpose === 'look_up' && verdict !== null);
   if (asked === undefined)
     return { answer: 'unknown', words: 'the service has not been asked for it since it was sent' };
-  const { answer, words } = lookedUp[asked.verdict ?? ''] ?? {
+  const found = asked.verdict === 'none' && state === 'in_doubt' ? onceNone : lookedUp[asked.verdict ?? ''];
+  const { answer, words } = found ?? {
     answer: 'unknown' as const,
     words: 'the service was asked for it, and did not say',
   };

@@ -268,8 +268,12 @@ export class Claims {
   }
 
   async #park(tx: Tx, at: number): Promise<number> {
-    const { delivery } = this.context.settings;
-    const longestWaitMs = Math.max(longestOwnWaitMs, delivery.backoffMaxSeconds * 1000);
+    const { delivery, service } = this.context.settings;
+    const longestWaitMs = Math.max(
+      longestOwnWaitMs,
+      delivery.backoffMaxSeconds * 1000,
+      service.maxProcessingSeconds * 1000,
+    );
     await followClock(tx, this.context);
     const ahead = await fixFutureTimestamps(tx, at, longestWaitMs, sourceNames(this.context.settings));
     if (ahead > 0)

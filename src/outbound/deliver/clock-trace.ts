@@ -1,6 +1,6 @@
 import { defaultSource, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { type ClockReading, clockToleranceMs } from '../../store/clock.js';
+import { type ClockReading, clockToleranceMs, readClock } from '../../store/clock.js';
 import { movePauses } from '../../store/lane-pauses.js';
 import { lockNodes } from '../../store/lease-rows.js';
 import { nodeNameHere } from '../../store/nodes.js';
@@ -8,6 +8,7 @@ import { placeholders } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
+import { noteEnds } from '../outbox/transitions.js';
 
 /** That the clock was set between two requests, so that their times on record do not compare. */
 export interface ClockCorrection {
@@ -102,12 +103,9 @@ export async function readClockCorrections(tx: Tx): Promise<ClockCorrection[]> {
  * @param mayCorrect false: where it was set nothing is written, because a settlement may be under way beside it
  * @returns whether it was set
  */
-export async function followClock(
-  tx: Tx,
-  { nowMs, clock, log, settings }: JobContext,
-  mayCorrect = true,
-): Promise<boolean> {
-  const look = (): ClockReading => ({ ...clock.sinceBoot(), wallMs: nowMs() });
+export async function followClock(tx: Tx, context: JobContext, mayCorrect = true): Promise<boolean> {
+  const { log, settings } = context;
+  const look = () => readClock(context);
   const isCluster = settings.cluster.enabled;
   const name: TraceName = isCluster ? `clock/${nodeNameHere(settings.cluster.node)}` : 'clock';
   const isNoted = (known: ClockTrace | null, now: ClockReading) =>
@@ -135,6 +133,7 @@ export async function followClock(
   // In this very moment: the next one that looks corrects.
   if (setMs !== 0 && !isSet) return false;
   const corrections = traces.get(name)?.corrections ?? [];
+  if (known !== null && known.bootId !== now.bootId) await countFromBoot(tx, known.bootId, now);
   if (setMs !== 0) {
     const attemptId = Number((await tx.value<number>('SELECT MAX(id) AS id FROM attempt')) ?? 0);
     corrections.push({ attemptId, atMs: now.wallMs, forwardMs: Math.max(setMs ?? 0, 0) });
@@ -146,6 +145,7 @@ export async function followClock(
     const windowMs = Math.max(0, ...settings.service.limits.map(({ perSeconds }) => perSeconds * 1000));
     await moveDeliveries(tx, now.wallMs, Math.max(setMs ?? 0, 0), windowMs);
     if (setMs !== null) await movePauses(tx, setMs);
+    if (setMs !== null) await moveEnds(tx, now.bootId, setMs);
     const minutes = setMs === null ? 'an unknown time' : `${Math.round(Math.abs(setMs) / 60_000)} min`;
     log.warn(`The clock was set ${setMs !== null && setMs > 0 ? 'forward' : 'back'} by ${minutes}; ages are corrected`);
     for (const [other, trace] of traces)
@@ -171,6 +171,28 @@ async function moveFirstSends(tx: Tx, byMs: number | null, closedSinceMs: number
   );
   const moved = 'UPDATE outbox_message SET first_sent_at=COALESCE(first_sent_at+?, ?) WHERE';
   await inParts(tx, rows, moved, [byMs, sentUnknownWhen]);
+}
+
+/** Creates of which is on record, by the clock of this start of a machine, when they were last under way. */
+async function createsEnded(tx: Tx, bootId: string): Promise<{ id: number }[]> {
+  // By their ids: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
+  return tx.rows<{ id: number }>(
+    `SELECT id FROM outbox_message
+      WHERE state IN ('pending','sending','in_doubt','parked') AND (ended_boot_id=? OR absent_boot_id=?) ORDER BY id`,
+    [bootId, bootId],
+  );
+}
+
+/** How long the machine was down is known by the clock on the wall alone, which may have been set meanwhile: none of it counts. */
+async function countFromBoot(tx: Tx, before: string, { bootId, bootMs, wallMs }: ClockReading): Promise<void> {
+  const ids = (await createsEnded(tx, before)).map(({ id }) => id);
+  await noteEnds(tx, ids, { bootId, bootMs: 0, wallMs: wallMs - bootMs });
+}
+
+/** What the clock on the wall showed at these moments, by the clock as it is now. */
+async function moveEnds(tx: Tx, bootId: string, byMs: number): Promise<void> {
+  const moved = 'UPDATE outbox_message SET ended_at=ended_at+?, absent_at=absent_at+? WHERE';
+  await inParts(tx, await createsEnded(tx, bootId), moved, [byMs, byMs]);
 }
 
 /**

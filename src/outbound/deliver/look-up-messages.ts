@@ -1,12 +1,21 @@
 import type { Entity } from '../../model/record.js';
 import type { FoundRecord, LookUpFinding } from '../../model/verdict.js';
+import type { ClockReading } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import {
+  absenceStep,
+  betweenLookUpsMs,
+  type Doubt,
+  type DoubtColumns,
+  doubtColumns,
+  doubtOf,
+} from '../outbox/absence.js';
 import { type BindingHolders, problemInWords, type UnprovenTwin } from '../outbox/binding-holders.js';
 import { bindRecords, type NewBinding } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
 import type { ParkClass } from '../outbox/message.js';
-import { claimForLookUp, settleSending } from '../outbox/transitions.js';
+import { claimForLookUp, noteAbsence, noteEnds, settleSending } from '../outbox/transitions.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { intendLookUps } from './attempts.js';
 
@@ -23,6 +32,9 @@ export interface LookUpMessage {
   idempotencyKey: string;
   /** The mapped record as canonical JSON; null: it was erased. */
   record: string | null;
+  doubt: Doubt;
+  /** When it was claimed: what the service answers is of no earlier moment. */
+  askedAt: ClockReading;
 }
 
 /** A conflict that was looked up waits for a person: so long that no claim meets it again. */
@@ -48,7 +60,7 @@ export async function claimLookUps(
   tx: Tx,
   entities: Readonly<Record<LookUpMessage['cause'], readonly Entity[]>>,
   epoch: number,
-  nowMs: number,
+  now: ClockReading,
   sentBefore: number,
   limit: number,
   only: ReadonlyMap<Entity, ReadonlySet<string>> | null,
@@ -67,15 +79,18 @@ export async function claimLookUps(
         `SELECT m.id FROM outbox_message m
           WHERE ${condition} AND m.entity=? AND m.next_attempt_at<=? ${some}
           ORDER BY m.next_attempt_at, m.id LIMIT ${Math.trunc(limit)}${tx.skipLocked}`,
-        [entity, nowMs, ...(keys ?? [])],
+        [entity, now.wallMs, ...(keys ?? [])],
       );
       found.push(...rows.map(({ id }) => id));
     }
   }
   const ids = found.slice(0, limit);
   if (ids.length === 0) return [];
-  const rows = await tx.rows<Omit<LookUpMessage, 'cause' | 'attemptId'> & { state: string }>(
-    `SELECT m.id, m.entity, m.source_key, m.state, m.attempts+1 AS attempt_number, m.failures, m.idempotency_key, b.record
+  const rows = await tx.rows<
+    Omit<LookUpMessage, 'cause' | 'attemptId' | 'doubt' | 'askedAt'> & DoubtColumns & { state: string }
+  >(
+    `SELECT m.id, m.entity, m.source_key, m.state, m.attempts+1 AS attempt_number, m.failures, m.idempotency_key, b.record,
+            ${doubtColumns}
        FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id WHERE m.id IN ${placeholders(ids.length)}`,
     ids,
   );
@@ -84,12 +99,23 @@ export async function claimLookUps(
     rows.map(({ id }) => id),
     epoch,
   );
+  // A store that was recovered, or an earlier version, does not say since when they rest: from now on it is known.
+  const unknown = rows.flatMap(({ id, state, endedAt }) => (state === 'in_doubt' && endedAt === null ? [id] : []));
+  await noteEnds(tx, unknown, now);
   const intents = rows.map((row) => ({ messageId: row.id, number: row.attemptNumber }));
-  const attemptIds = await intendLookUps(tx, intents, epoch, nowMs);
-  return rows.map(({ state, ...row }) => ({
-    ...row,
-    cause: state === 'parked' ? 'conflict' : 'in_doubt',
+  const attemptIds = await intendLookUps(tx, intents, epoch, now.wallMs);
+  return rows.map((row) => ({
+    id: row.id,
+    entity: row.entity,
+    sourceKey: row.sourceKey,
+    cause: row.state === 'parked' ? 'conflict' : 'in_doubt',
     attemptId: attemptIds.get(row.id) as number,
+    attemptNumber: row.attemptNumber,
+    failures: row.failures,
+    idempotencyKey: row.idempotencyKey,
+    record: row.record,
+    doubt: doubtOf(row),
+    askedAt: now,
   }));
 }
 
@@ -137,14 +163,19 @@ export async function settleLookUp(
   message: LookUpMessage,
   { decision, holders, nextAttemptAt, reason, wasSent }: LookUpOutcome,
   epoch: number,
-  nowMs: number,
+  now: ClockReading,
 ): Promise<boolean> {
   const { id, attemptNumber, failures, cause } = message;
   const back = { state: cause === 'conflict' ? 'parked' : 'in_doubt', reason, nextAttemptAt } as const;
-  const transition = decision ? afterFinding(decision, nowMs) : { ...back, failures: failures + (wasSent ? 1 : 0) };
-  const matched = await settleSending(tx, [{ id, attemptNumber, transition }], epoch, nowMs);
-  if (matched > 0 && decision?.to === 'delivered') await bind(tx, message.id, decision, holders, nowMs);
-  return matched > 0;
+  const transition = decision
+    ? afterFinding(decision, now.wallMs)
+    : { ...back, failures: failures + (wasSent ? 1 : 0) };
+  const matched = await settleSending(tx, [{ id, attemptNumber, transition }], epoch, now.wallMs);
+  if (matched === 0) return false;
+  if (decision?.to === 'delivered') await bind(tx, message.id, decision, holders, now.wallMs);
+  // From the answer on: the next one has to be asked for later than this one was answered.
+  if (decision?.to === 'later' && decision.counts) await noteAbsence(tx, id, now);
+  return true;
 }
 
 function afterFinding(
@@ -157,6 +188,8 @@ function afterFinding(
       return { ...over, state: 'delivered', serviceId: decision.serviceId, flag: decision.flag, foundAt: nowMs };
     case 'pending':
       return { ...over, state: 'pending', firstSentAt: null };
+    case 'later':
+      return { ...over, state: 'in_doubt', reason: decision.reason, nextAttemptAt: nowMs + Math.ceil(decision.inMs) };
     case 'parked': {
       const { parkClass, reason } = decision;
       return { ...over, state: 'parked', parkClass, reason, nextAttemptAt: neverDue };
@@ -215,17 +248,20 @@ export type LookUpDecision =
   | { to: 'adopted'; found: FoundRecord }
   /** It does not exist: the same key and bytes go out as if for the first time. */
   | { to: 'pending' }
+  /** That nothing was found proves nothing yet. `counts`: another look-up that finds nothing proves it. */
+  | { to: 'later'; inMs: number; counts: boolean; reason: string }
   | { to: 'parked'; parkClass: ParkClass; reason: string };
 
 /**
- * What follows from what a look-up found. Pure. Only one exact match proves that a record exists, and only a service whose
- * look-up sees at once what was created can prove that it does not.
+ * What follows from what a look-up found. Pure. Only one exact match proves that a record exists. That it does not exist is
+ * proven by a service whose look-up sees at once what was created, after it can not be working on a request for it any more, and
+ * when two look-ups agree.
  * @param message.expectedTotal sum of its lines in the service's unit; null where there is nothing to compare
  */
 export function decideLookUp(
-  message: Pick<LookUpMessage, 'entity' | 'cause'> & { expectedTotal: bigint | null },
+  message: Pick<LookUpMessage, 'entity' | 'cause' | 'doubt' | 'askedAt'> & { expectedTotal: bigint | null },
   finding: LookUpFinding,
-  settings: { absenceProves: boolean; checkTotal: 'exact' | 'off' },
+  settings: { absenceProves: boolean; checkTotal: 'exact' | 'off'; maxProcessingMs: number },
 ): LookUpDecision {
   const park = (reason: string): LookUpDecision => ({
     to: 'parked',
@@ -257,9 +293,11 @@ export function decideLookUp(
     }
     case 'none':
       if (message.cause === 'conflict') return park('The service says that it exists, and a look-up finds nothing.');
-      if (settings.absenceProves) return { to: 'pending' };
-      return park(
-        'The service may have forgotten the key since the first try, and a look-up finds nothing, which proves nothing (absenceProves).',
+      return (
+        decideAbsence(message, settings) ??
+        park(
+          'The service may have forgotten the key since the first try, and a look-up finds nothing, which proves nothing (absenceProves).',
+        )
       );
     case 'several':
       return park(`A look-up finds it ${finding.count} times.`);
@@ -267,6 +305,26 @@ export function decideLookUp(
       return park(`A look-up proves nothing: ${finding.reason}.`);
   }
 }
+
+/** What follows from a look-up that found nothing; null: it is absent, and that proves nothing at this service. */
+function decideAbsence(
+  { doubt, askedAt }: Pick<LookUpMessage, 'doubt' | 'askedAt'>,
+  { absenceProves, maxProcessingMs }: { absenceProves: boolean; maxProcessingMs: number },
+): LookUpDecision | null {
+  const step = absenceStep(doubt, askedAt, maxProcessingMs);
+  switch (step.next) {
+    case 'wait':
+      return { to: 'later', inMs: step.inMs, counts: false, reason: mayStillCome };
+    case 'first look-up':
+      return { to: 'later', inMs: betweenLookUpsMs(maxProcessingMs), counts: true, reason: asksOnceMore };
+    case 'last look-up':
+      return absenceProves ? { to: 'pending' } : null;
+  }
+}
+
+const mayStillCome =
+  'A look-up finds nothing, but the service may still be working on the last request (service.maxProcessingSeconds). Waybill looks again when it can not be any more.';
+const asksOnceMore = 'A look-up finds nothing. Waybill looks once more before it believes that.';
 
 /** What was found may be another record's, which is bound to it or may have made it: then a person has to look. */
 export function unlessAnothers(

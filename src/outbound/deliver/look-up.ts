@@ -7,6 +7,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import type { Passage } from '../../service/compose-request.js';
 import { existingCustomerEndpoint } from '../../service/look-up.js';
 import type { ServiceClient } from '../../service/service-client.js';
+import { readClock } from '../../store/clock.js';
 import type { Tx } from '../../store/store.js';
 import { type AdoptOutcome, adoptCustomer } from '../adoption/adopt-found.js';
 import { BindingHolders, unprovenTwin } from '../outbox/binding-holders.js';
@@ -93,8 +94,8 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
     if (entities.in_doubt.length + entities.conflict.length === 0 || limit < 1) return [];
     const lifetimeMs = keyLifetimeMs(this.context.settings.service);
     return this.lease.write('take what is to be looked up', async (tx) => {
-      const at = this.context.nowMs();
-      return claimLookUps(tx, entities, this.lease.epoch, at, at - lifetimeMs, limit, this.only);
+      const now = readClock(this.context);
+      return claimLookUps(tx, entities, this.lease.epoch, now, now.wallMs - lifetimeMs, limit, this.only);
     });
   }
 
@@ -147,7 +148,8 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
       reason: isFinding(verdict) ? null : verdict.reason,
       wasSent: sent.startedAtMs !== null,
     };
-    if (!(await settleLookUp(tx, message, outcome, this.lease.epoch, at))) return null;
+    const now = { ...readClock(this.context), wallMs: at };
+    if (!(await settleLookUp(tx, message, outcome, this.lease.epoch, now))) return null;
     const { attemptId, attemptNumber: number, idempotencyKey } = message;
     const detail = { purpose: 'look_up', number, idempotencyKey };
     const said = decision?.to === 'parked' ? { kind: verdict.kind, reason: decision.reason } : verdict;
@@ -158,6 +160,10 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
       actor,
       at,
     );
+    if (decision?.to === 'later') {
+      if (!decision.counts) await callTooEarly(tx, attemptId);
+      return null;
+    }
     if (decision?.to !== 'adopted') return decision?.to ?? null;
     const adoption = await adoptCustomer(tx, this.context, message, decision.found, 'look_up', at);
     if (adoption.kind === 'later') {
@@ -169,10 +175,11 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
 
   #decide(message: LookUpMessage, finding: LookUpFinding): LookUpDecision {
     const { items } = JSON.parse(message.record ?? '{}') as { items?: OrderItem[] };
-    const { checkTotal } = this.context.settings.service;
+    const { checkTotal, maxProcessingSeconds } = this.context.settings.service;
     return decideLookUp({ ...message, expectedTotal: items ? orderTotal(items) : null }, finding, {
       absenceProves: endpointFor(this.context, message)?.absenceProves ?? false,
       checkTotal,
+      maxProcessingMs: maxProcessingSeconds * 1000,
     });
   }
 }

@@ -3,7 +3,7 @@ import { shellWord } from '../../model/shell-word.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { clockSetBetween, wallLeadMs } from '../../store/clock.js';
+import { type ClockReading, clockSetBetween, readClock, wallLeadMs } from '../../store/clock.js';
 import { recordSuccess } from '../../store/job-runs.js';
 import { padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
@@ -14,7 +14,7 @@ import { doubtContents, provenRecord, unknownContent } from '../outbox/content-h
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { settle } from '../outbox/message.js';
 import { replaceRefused } from '../outbox/promote-dependent.js';
-import { settleSending } from '../outbox/transitions.js';
+import { noteEnds, settleSending } from '../outbox/transitions.js';
 import { doubtOrderKeys, type ResentCustomers } from '../recovery/forgotten-keys.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { endAttempts } from './attempts.js';
@@ -71,7 +71,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
       // New fields first, here and wherever something is made for each message: docs/measurements.md says why.
       return { transition, ...(setMs === 0 ? one : byTheClockNow(one, setMs)) };
     });
-    const settled = await settleMessages(tx, judged, this.epoch, actor, at);
+    const settled = await settleMessages(tx, judged, this.epoch, actor, { ...readClock(this.context), wallMs: at });
     const settledById = new Map(settled.map((one) => [one.about.id, one]));
     const all = judged.map((one) => settledById.get(one.about.id) ?? one);
     await this.#promoteDependents(tx, settled, at);
@@ -171,7 +171,7 @@ export async function settleMessages(
   all: readonly SettledMessage[],
   epoch: number,
   actor: string,
-  nowMs: number,
+  now: ClockReading,
 ): Promise<SettledMessage[]> {
   const sending = await stillSending(tx, all, epoch);
   if (sending.length === 0) return [];
@@ -189,10 +189,20 @@ export async function settleMessages(
       request: requestOf(one),
     })),
     epoch,
-    nowMs,
+    now.wallMs,
+  );
+  // What did not deliver its message may take effect yet, whatever was answered.
+  const undelivered = settled.filter(
+    ({ about, sent, transition }) =>
+      about.operation === 'create' && transition.state !== 'delivered' && sent.startedAtMs !== null,
+  );
+  await noteEnds(
+    tx,
+    undelivered.map(({ about }) => about.id),
+    now,
   );
   const ended = settled.map((one) => endedAttempt(one, epoch));
-  await endAttempts(tx, ended, actor, nowMs);
+  await endAttempts(tx, ended, actor, now.wallMs);
   const delivered = settled.filter(({ transition }) => transition.state === 'delivered');
   await bindRecords(
     tx,
@@ -213,12 +223,12 @@ export async function settleMessages(
         words: wordsOf(about, verdict, holders),
       })),
     holders,
-    nowMs,
+    now.wallMs,
   );
   await closeBindings(
     tx,
     delivered.flatMap(({ about }) => (about.operation === 'delete' ? [about] : [])),
-    nowMs,
+    now.wallMs,
   );
   return settled;
 }

@@ -1,5 +1,6 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { JobContext } from '../../ops/job-context.js';
+import { readClock } from '../../store/clock.js';
 import type { Tx } from '../../store/store.js';
 import { doubtOlderEpochs, giveBackUnsent } from '../outbox/transitions.js';
 import { endOlderEpochs, unendedWrites } from './attempts.js';
@@ -24,7 +25,7 @@ export async function takeOver(
   let unsent = 0;
   for (const { epoch: over, left } of ended) unsent += await giveBack(tx, over, left);
   await endOlderEpochs(tx, epoch, at, alive);
-  const doubted = await doubtOlderEpochs(tx, epoch, at, alive);
+  const doubted = await doubtOlderEpochs(tx, epoch, readClock(context), alive);
   const reason = 'The process that was sending it stopped before its outcome was on record; it may have been sent.';
   const lines = doubted.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
     return { event: 'in_doubt', outcome: 'unknown', entity, sourceKey, messageId, actor, detail: { reason } };

@@ -1,4 +1,5 @@
 import type { Entity } from '../../model/record.js';
+import type { ClockReading } from '../../store/clock.js';
 import { boundedText, notAmong, padded, placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { sentUnknownWhen } from './idempotency-key.js';
@@ -40,7 +41,8 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
     rows.filter((_, nth) => !claims[nth]?.isAsStored),
     "t.state IN ('pending','in_doubt')",
   );
-  const set = "claimed_from=state, state='sending', claim_epoch=?, claimed_at=?, attempts=attempts+1, key_field=?";
+  const set =
+    "claimed_from=state, state='sending', claim_epoch=?, claimed_at=?, attempts=attempts+1, key_field=?, ended_at=NULL";
   for (const keyField of new Set(claims.map((claim) => claim.keyField))) {
     const ids = claims.filter((claim) => claim.keyField === keyField).map(({ id }) => id);
     await run(tx, padded(ids), set, [epoch, nowMs, keyField ?? ''], "state IN ('pending','in_doubt')");
@@ -101,22 +103,43 @@ export async function settleSending(
 }
 
 /**
+ * When the last request that was to write these had ended at the latest: from then on it rests, and what look-ups found before is
+ * forgotten.
+ */
+export async function noteEnds(tx: Tx, ids: readonly number[], at: ClockReading): Promise<void> {
+  const set = 'ended_at=?, ended_boot_id=?, ended_boot_ms=?, absent_at=NULL, absent_boot_id=NULL, absent_boot_ms=NULL';
+  await run(tx, ids, set, [at.wallMs, at.bootId, at.bootMs], '1=1');
+}
+
+/** A look-up that counts has found nothing. */
+export async function noteAbsence(tx: Tx, id: number, at: ClockReading): Promise<void> {
+  const set = 'absent_at=?, absent_boot_id=?, absent_boot_ms=?';
+  await run(tx, [id], set, [at.wallMs, at.bootId, at.bootMs], '1=1');
+}
+
+/**
  * After a takeover: what an older epoch was sending may have been sent. A looked-up conflict stays one.
  * @param alive older epochs whose nodes are at work
  * @returns the messages that are in doubt now
  */
-export async function doubtOlderEpochs(tx: Tx, epoch: number, nowMs: number, alive: readonly number[] = []) {
+export async function doubtOlderEpochs(tx: Tx, epoch: number, now: ClockReading, alive: readonly number[] = []) {
   const isOver = `state='sending' AND claim_epoch<?${notAmong('claim_epoch', alive)}`;
   const parameters = [epoch, ...alive];
   await tx.run(`UPDATE outbox_message SET state='parked' WHERE ${isOver} AND claimed_from='parked'`, parameters);
   const select = `SELECT id, entity, source_key FROM outbox_message WHERE ${isOver}`;
   const doubted = await tx.rows<MessageName>(select, parameters);
-  if (doubted.length > 0)
-    await tx.run(
-      `UPDATE outbox_message SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at, claimed_at),
-              reason='The process that was sending it stopped without an outcome.' WHERE ${isOver}`,
-      [nowMs, ...parameters],
-    );
+  if (doubted.length === 0) return doubted;
+  await tx.run(
+    `UPDATE outbox_message SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at, claimed_at),
+            reason='The process that was sending it stopped without an outcome.' WHERE ${isOver}`,
+    [now.wallMs, ...parameters],
+  );
+  // No process of an older epoch sends anything any more, and until now it may have.
+  await noteEnds(
+    tx,
+    doubted.map(({ id }) => id),
+    now,
+  );
   return doubted;
 }
 

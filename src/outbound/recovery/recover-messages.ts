@@ -1,12 +1,13 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Entity } from '../../model/record.js';
+import type { ClockReading } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfos, writeStoreInfo } from '../../store/store-info.js';
 import { doubtBoundContents } from '../outbox/bindings.js';
 import { setContentHashes, unknownContent } from '../outbox/content-hash.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
-import { type MessageName, parkAsUnproven, presumeInDoubt } from '../outbox/transitions.js';
+import { type MessageName, noteEnds, parkAsUnproven, presumeInDoubt } from '../outbox/transitions.js';
 
 /** Not acknowledged as far as this store knows. */
 export const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.entity AND b.source_key=m.source_key)';
@@ -67,7 +68,7 @@ export async function forgetPresumption(tx: Tx, since: number): Promise<void> {
  * for each. What goes out again is followed by an update; what is looked up, or found by a person,
  * is doubted when it is found: see `fromBeforeRecovery`.
  */
-export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, nowMs: number): Promise<number> {
+export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, now: ClockReading): Promise<number> {
   const reason =
     fate.to === 'in_doubt'
       ? 'It may have been sent before the store was lost.'
@@ -78,11 +79,16 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
   // Creates that this store sent before it was copied go out again under their key. The service may
   // repeat an answer that it gave before the lost store sent a change.
   const underWay = `m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`;
-  for (const ids of await lockBatches(tx, underWay)) await doubtContentsOf(tx, ids);
+  for (const ids of await lockBatches(tx, underWay)) {
+    await doubtContentsOf(tx, ids);
+    await noteEnds(tx, ids, now);
+  }
   for (const ids of batches) {
-    await auditEach(tx, ids, { event: fate.to, outcome, actor, detail: { reason, sentSince } }, nowMs);
+    await auditEach(tx, ids, { event: fate.to, outcome, actor, detail: { reason, sentSince } }, now.wallMs);
+    // The lost store may have sent it a moment ago.
+    await noteEnds(tx, ids, now);
     if (fate.to === 'in_doubt' && !fate.lookUp) await doubtContentsOf(tx, ids);
-    if (fate.to === 'in_doubt') await presumeInDoubt(tx, ids, fate.sentSince, reason, nowMs);
+    if (fate.to === 'in_doubt') await presumeInDoubt(tx, ids, fate.sentSince, reason, now.wallMs);
     else await parkAsUnproven(tx, 'pending', ids, reason);
   }
   return batches.flat().length;

@@ -86,8 +86,6 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   // service_…: what the service said last of an order, when it acknowledged it or was read; read_…: when, and of which id, it was read.
   // number: of an order whose messages are pruned.
   // read_asked_at: when it was last asked for, which is where reading goes on.
-  // said_by: who said that the record is at the service under this id, where the service has not acknowledged it since;
-  // said_check: what the service showed under the id then.
   // missing_since: when the record was first missed by the sweeps in a row that miss it; missing_in_sweep_at: when the last of them began.
   binding: `
     entity VARCHAR(16) NOT NULL, source_key VARCHAR(255) NOT NULL, service_id VARCHAR(255) NOT NULL,
@@ -98,7 +96,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     read_asked_at BIGINT NOT NULL DEFAULT 0, read_at BIGINT NULL, gone_at BIGINT NULL,
     read_id VARCHAR(255) NULL, read_flag VARCHAR(500) NULL, service_status VARCHAR(255) NULL,
     service_total BIGINT NULL, number VARCHAR(255) NULL, missing_in_sweep_at BIGINT NULL,
-    folded_key VARCHAR(255) NOT NULL, said_by VARCHAR(255) NULL, said_check VARCHAR(8) NULL,
+    folded_key VARCHAR(255) NOT NULL,
     PRIMARY KEY (entity, source_key), UNIQUE (entity, service_id)`,
 
   closed_binding: `
@@ -167,11 +165,6 @@ const tables = (id: string, longText: string): Record<string, string> => ({
 
   wake_up: `
     job VARCHAR(16) NOT NULL PRIMARY KEY, requested_at BIGINT NOT NULL, actor VARCHAR(255) NOT NULL`,
-
-  // What a process that may not talk to the service wants to know of a record there. answer: what came of it, as JSON.
-  service_question: `
-    id ${id}, message_id BIGINT NOT NULL, entity VARCHAR(16) NOT NULL, service_id VARCHAR(255) NOT NULL,
-    asked_at BIGINT NOT NULL, answer TEXT NULL`,
 
   // What was done in each minute and hour, for charts. spans: how many took how long from capture to acknowledgement
   // (spanEndsS). waiting, oldest_s: the most that a look found; null: nothing looked.
@@ -270,7 +263,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     failure VARCHAR(1000) NULL, next_try_at BIGINT NOT NULL DEFAULT 0`,
 });
 
-/** For what has to know how wide a column is. */
+/** The definitions of the first schema; `schemaTables` has today's. */
 export const initialTables: Readonly<Record<string, string>> = tables('', 'MEDIUMTEXT');
 
 const indexes = [

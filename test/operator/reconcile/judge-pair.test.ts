@@ -12,7 +12,13 @@ import { addSums, type RecordAmounts, sumsOf, totalsByCurrency } from '../../../
 const record = { customer_code: 'K1', items: [] };
 const row: ErpSide = { kind: 'row', record, total: 100n };
 const shown: ServiceSide = { kind: 'shown', fields: record, total: 100n };
-const about = { hasMoved: false, onCancelled: 'nothing', optional: [], shownBefore: new Set<string>() };
+const about = {
+  hasMoved: false,
+  isRecent: false,
+  onCancelled: 'nothing',
+  optional: [],
+  shownBefore: new Set<string>(),
+};
 const newest = (state: NewestOf['state'], parkClass: NewestOf['parkClass'] = null): NewestOf => ({
   state,
   operation: 'update',
@@ -50,6 +56,13 @@ describe('the judgement of a record on both sides', () => {
     expect(of(row, { kind: 'absent' }, null, { hasMoved: true })).to.equal('unjudged under_way');
   });
 
+  it('calls nothing missing whose last request may still take effect', () => {
+    expect(of(row, { kind: 'absent' }, null, { isRecent: true })).to.equal('unjudged unproven');
+    expect(of({ kind: 'gone' }, { kind: 'absent' }, null, { isRecent: true }), 'neither has it').to.equal(null);
+    for (const state of ['discarded', 'superseded'] as const)
+      expect(judgeUnbound(row, newest(state), null, true)).to.include({ kind: 'unjudged', cause: 'unproven' });
+  });
+
   it('says nothing of a record with an open message, whatever the two sides show', () => {
     const erp = fc.constantFrom<ErpSide>(
       row,
@@ -77,7 +90,8 @@ describe('the judgement of a record on both sides', () => {
   });
 
   it('finds a row that was never sent missing, unless something of it is open', () => {
-    const unbound = (message: NewestOf | null, waits: string | null = null) => judgeUnbound(row, message, waits).cause;
+    const unbound = (message: NewestOf | null, waits: string | null = null) =>
+      judgeUnbound(row, message, waits, false).cause;
     expect(unbound(null)).to.equal('never_sent');
     expect(unbound(null, 'its lines do not add up')).to.equal('waiting');
     expect(unbound(newest('discarded'))).to.equal('discarded');

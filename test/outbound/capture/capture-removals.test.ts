@@ -7,6 +7,7 @@ import { storyTimeline } from '../../../src/operator/story-timeline.js';
 import { capture } from '../../../src/outbound/capture/capture.js';
 import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
+import { readClock } from '../../../src/store/clock.js';
 import { sweepAtNextPass } from '../../../src/store/job-runs.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
@@ -117,8 +118,10 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
     await kit.store.transaction('the service is back', (tx) => resumeLane(tx, 'service', ['outage']));
     await kit.store.transaction('hurry', async (tx) => {
       const context = {
-        nowMs: Date.now(),
+        now: readClock(lab.context),
         keyLifetimeMs: 3_600_000,
+        maxProcessingMs: 1,
+        time: String,
         replaysRefusals: false,
         serviceId: null,
         canLookUp: [],

@@ -41,7 +41,14 @@ onSqliteLabAnd('postgres', 'an order of the service that is not pending any more
     expect(lab.sandbox.ledger().orders).to.have.length(keys.length - 1);
 
     const story = await kit.store.read('look', (tx) => tellStory(tx, 'order', String(strange)));
-    const words = describeStory(story, { nowMs: 0, keyLifetimeMs: 1, pauses: [], notLive: null, time: String });
+    const words = describeStory(story, {
+      nowMs: 0,
+      keyLifetimeMs: 1,
+      maxProcessingMs: 1,
+      pauses: [],
+      notLive: null,
+      time: String,
+    });
     expect(words.why.join()).to.include('It is not pending in the ERP any more').and.include('status is "on hold"');
     const audited = () => kit.rows("SELECT source_key, outcome FROM audit_log WHERE event='left_pending' ORDER BY id");
     expect(await audited()).to.deep.equal([{ source_key: strange, outcome: 'unexplained' }]);

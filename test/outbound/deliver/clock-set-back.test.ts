@@ -11,6 +11,8 @@ import { followClock } from '../../../src/outbound/deliver/clock-trace.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { DeliveryTally } from '../../../src/outbound/deliver/deliver-result.js';
 import { recallAnswers, recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
+import { noteEnds } from '../../../src/outbound/outbox/transitions.js';
+import { readClock } from '../../../src/store/clock.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';
@@ -159,6 +161,23 @@ onAnyLab('a clock that is set while the machine runs', (kit) => {
       ]);
       expect(await kit.rows("SELECT purpose FROM attempt WHERE verdict='in_doubt'")).to.have.length(1);
       expect(lab.sandbox.counts()).to.include({ orders: 1, duplicateReferences: 0 });
+    });
+
+  for (const wrong of [-3, 3])
+    it(`moves the end of a last request as far as it is set ${wrong < 0 ? 'back' : 'forward'}, by what it shows, and nothing else of it`, async () => {
+      const lab = await kit.start({ customers: 1, orders: 1 });
+      const time = { hours: 0, wrong: 0 };
+      setClock(lab, time);
+      await lab.capture({ sweep: true });
+      await kit.store.transaction('follow the clock', (tx) => followClock(tx, lab.context));
+      const ids = (await kit.rows('SELECT id FROM outbox_message')).map(({ id }) => id);
+      const before = readClock(lab.context);
+      await kit.store.transaction('note', (tx) => noteEnds(tx, ids, before));
+      time.wrong = wrong;
+      await kit.store.transaction('follow the clock', (tx) => followClock(tx, lab.context));
+      const [row] = await kit.rows('SELECT ended_at, ended_boot_id, ended_boot_ms FROM outbox_message');
+      expect(row).to.include({ ended_boot_id: 'one', ended_boot_ms: before.bootMs });
+      expect(row.ended_at - before.wallMs).to.be.closeTo(wrong * hourMs, 60_000);
     });
 
   it('makes no key look younger that another node has moved back while a request is under way', async () => {

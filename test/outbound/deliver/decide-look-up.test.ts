@@ -1,9 +1,12 @@
 import { expect } from 'chai';
 import { decideLookUp } from '../../../src/outbound/deliver/look-up-messages.js';
 
-const settings = { absenceProves: false, checkTotal: 'exact' as const };
-const doubt = { entity: 'order' as const, cause: 'in_doubt' as const, expectedTotal: 100n };
-const conflict = { entity: 'order' as const, cause: 'conflict' as const, expectedTotal: null };
+const settings = { absenceProves: false, checkTotal: 'exact' as const, maxProcessingMs: 300_000 };
+const at = (ms: number) => ({ bootId: 'a', bootMs: ms, wallMs: ms });
+/** One look-up has found nothing after the wait, and now is the time of the second one. */
+const absence = { doubt: { ended: at(0), absent: at(300_000) }, askedAt: at(330_000) };
+const doubt = { entity: 'order' as const, cause: 'in_doubt' as const, expectedTotal: 100n, ...absence };
+const conflict = { entity: 'order' as const, cause: 'conflict' as const, expectedTotal: null, ...absence };
 const found = { kind: 'found' as const, serviceId: 'o1', total: 100, differs: [] as string[], shown: {} };
 
 describe('what follows from a look-up', () => {
@@ -51,6 +54,20 @@ describe('what follows from a look-up', () => {
       to: 'parked',
       parkClass: 'conflict',
     });
+  });
+
+  it('nothing found proves nothing while the service may still work on the last request, nor before another look-up agrees', () => {
+    const none = { kind: 'none' as const };
+    const proves = { ...settings, absenceProves: true };
+    const early = { ...doubt, doubt: { ended: at(0), absent: null }, askedAt: at(299_000) };
+    expect(decideLookUp(early, none, proves)).to.deep.include({ to: 'later', inMs: 1_000, counts: false });
+    const first = { ...early, askedAt: at(300_000) };
+    expect(decideLookUp(first, none, proves)).to.deep.include({ to: 'later', inMs: 30_000, counts: true });
+    // A person is asked only when there is something to say.
+    expect(decideLookUp(first, none, settings)).to.have.property('to', 'later');
+    const soon = { ...first, doubt: { ended: at(0), absent: at(300_000) }, askedAt: at(329_000) };
+    expect(decideLookUp(soon, none, proves)).to.deep.include({ to: 'later', inMs: 1_000, counts: false });
+    expect(decideLookUp(early, found, proves), 'what is there is there').to.have.property('to', 'delivered');
   });
 
   it('several or something odd waits for a person', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { claimLookUps } from '../../../src/outbound/deliver/look-up-messages.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
+import { readClock } from '../../../src/store/clock.js';
 import { onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 import { withMethod } from '../../support/jobs/with-method.js';
 import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
@@ -141,7 +142,7 @@ onSqliteLabAnd('mysql', 'what can not be resent is looked up at the service', (k
     const lease = (await ServiceLease.acquire(lab.context)) as ServiceLease;
     const entities = { in_doubt: [], conflict: ['order' as const] };
     const claimed = await lease.write('claim', (tx) =>
-      claimLookUps(tx, entities, lease.epoch, Date.now(), 0, 10, null),
+      claimLookUps(tx, entities, lease.epoch, readClock(lab.context), 0, 10, null),
     );
     expect(claimed).to.have.length(1);
     lease.markLost();

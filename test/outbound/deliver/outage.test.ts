@@ -174,6 +174,7 @@ onAnyLab('a bad record', (kit) => {
     const words = describeStory(story, {
       nowMs: Date.now(),
       keyLifetimeMs: hour,
+      maxProcessingMs: 1,
       pauses: [],
       notLive: null,
       time: String,

@@ -1,7 +1,7 @@
 import type { StoreSettings } from '../../../config/sections/store.js';
 import { grantIn } from '../../../erp/dialects/mysql-catalogue.js';
 import { storeDataSource } from '../../../store/data-source.js';
-import { initialTables } from '../../../store/migrations/1700000000000-initial.js';
+import { schemaTables } from '../../../store/schema.js';
 import { type Finding, findingsOf, listed } from './finding.js';
 
 const finding = findingsOf('store');
@@ -79,7 +79,7 @@ export function judgeMysql(rows: readonly Row[], database: string): Judged {
 
 /** Other programs may have tables of their own in the same schema. */
 function postgresRights(): string {
-  const tables = ['migration', ...Object.keys(initialTables)].map((name) => `'${name}'`);
+  const tables = ['migration', ...Object.keys(schemaTables)].map((name) => `'${name}'`);
   return `SELECT quote_ident(current_user) AS name, quote_ident(current_schema()) AS place,
       CASE WHEN r.rolsuper THEN 1 ELSE 0 END AS superuser, CASE WHEN r.rolcreaterole THEN 1 ELSE 0 END AS createrole,
       CASE WHEN r.rolcreatedb THEN 1 ELSE 0 END AS createdb,

@@ -1,0 +1,100 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/**
+ * What becomes of a request for an order: it takes effect after so long, or when the test releases it, whether its client is still
+ * there or not; or never.
+ */
+export type OrderFate = { afterMs: number } | 'held' | 'lost';
+
+export interface SlowService {
+  readonly url: string;
+  /** What is there: an id for each, and the number of the ERP as its note. */
+  readonly orders: readonly { id: string; note: string }[];
+  /** Each request for an order, and each question for one. */
+  readonly requests: readonly { method: string; note: string; atMs: number }[];
+  /** Requests that were received and have not taken effect yet. */
+  readonly underWay: number;
+  fateOf: (note: string) => OrderFate;
+  /** What is held takes effect now. */
+  release(): void;
+  close(): Promise<void>;
+}
+
+/**
+ * A service without idempotency keys, as many are: each request makes an order. It goes on with what it has received when the
+ * client has left, and its list shows at once what it has made.
+ */
+export async function startSlowService(fateOf: SlowService['fateOf']): Promise<SlowService> {
+  const orders: { id: string; note: string }[] = [];
+  const requests: { method: string; note: string; atMs: number }[] = [];
+  const underWay = new Map<() => void, NodeJS.Timeout | null>();
+  const answer = (response: ServerResponse, status: number, body: object) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+
+  const receive = async (request: IncomingMessage, response: ServerResponse) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://service');
+    const method = request.method ?? '';
+    if (method === 'GET') {
+      const note = searchParams.get('note') ?? '';
+      requests.push({ method, note, atMs: performance.now() });
+      const data = orders.filter((order) => order.note === note).map(({ id }) => ({ order_id: id, note }));
+      answer(response, 200, { data });
+      return;
+    }
+    let text = '';
+    for await (const part of request) text += part;
+    const body = JSON.parse(text) as { customer_code: string; note: string; items: { qty: number; price: number }[] };
+    if (pathname === '/v1/customers') {
+      answer(response, 201, { customer_code: body.customer_code });
+      return;
+    }
+    const { note } = body;
+    requests.push({ method, note, atMs: performance.now() });
+    const fate = service.fateOf(note);
+    if (fate === 'lost') {
+      request.socket.destroy();
+      return;
+    }
+    const takeEffect = () => {
+      underWay.delete(takeEffect);
+      const id = `ord_${orders.length + 1}`;
+      orders.push({ id, note });
+      const total = body.items.reduce((sum, { qty, price }) => sum + qty * price, 0);
+      answer(response, 201, { order_id: id, status: 'open', total, created_at: '2026-11-27T18:00:00Z' });
+    };
+    underWay.set(takeEffect, fate === 'held' ? null : setTimeout(takeEffect, fate.afterMs));
+  };
+  const server = createServer((request, response) => {
+    receive(request, response).catch(() => request.socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const service = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    orders,
+    requests,
+    get underWay() {
+      return underWay.size;
+    },
+    fateOf,
+    release: () => {
+      for (const [takeEffect, timer] of underWay) if (timer === null) takeEffect();
+    },
+    close: () => {
+      for (const timer of underWay.values()) if (timer) clearTimeout(timer);
+      server.closeAllConnections();
+      return new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+  return service;
+}
+
+/** How it is asked for an order. */
+export const slowLookUp = {
+  path: '/v1/orders',
+  query: { note: '{note}' },
+  list: 'data',
+  id: 'order_id',
+  match: { note: '{note}' },
+  absenceProves: true,
+};
