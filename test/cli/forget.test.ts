@@ -60,6 +60,15 @@ describe('waybill forget', () => {
       expect((await waybill('explain', 'customer', '1')).stdout).to.contain('At the service, acknowledged as cus_1');
     });
 
+    it('erases the bodies of every revision, and not of the last alone', async () => {
+      await installation.capture(person());
+      await installation.deliver(() => answers.created('cus_1'));
+      await installation.capture(person({ operation: 'update', revision: 2, record: { name: `${personal}-2` } }));
+      await installation.deliver(() => answers.created('cus_1'));
+      expect((await forget('--yes')).stdout).to.match(/Forgotten: 2 bodies/);
+      expect(await dump()).to.not.contain(personal);
+    });
+
     it('lets the next change be sent whole, because what was acknowledged is forgotten', async () => {
       await installation.capture(person());
       await installation.deliver(() => answers.created('cus_1'));

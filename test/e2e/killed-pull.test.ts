@@ -1,9 +1,10 @@
 import { expect } from 'chai';
+import { isFullMatrix } from '../store/stores.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { type PullLab, startPullLab } from './pull-lab.js';
 
 /** `WAYBILL_PULL_PAGES=100` fills as many. Each of the two readings also looks behind the last one, which is full. */
-const pages = Number(process.env.WAYBILL_PULL_PAGES ?? 2);
+const pages = Number(process.env.WAYBILL_PULL_PAGES ?? (isFullMatrix ? 2 : 1));
 const pageSize = 4;
 
 describe('a pull whose process is killed at every page', function () {

@@ -30,7 +30,6 @@ export async function startPullLab(
     serviceUrl: sandbox.url,
     erp: { type: 'sqlite', file },
     store: { type: 'sqlite' },
-    nodeFlags: [],
     settings: {
       service: {
         environment: 'sandbox',

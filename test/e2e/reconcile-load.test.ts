@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 import { compareUnderLoad } from '../../bench/reconcile.js';
+import { isFullMatrix } from '../store/stores.js';
 
 describe('a comparison of both sides in a daemon that delivers meanwhile', function () {
   this.timeout(300_000);
+  // A measurement: reconcile.test.ts proves what a comparison does when it is killed.
+  if (!isFullMatrix) return;
 
   // The long form, 100,000 orders and ten kills: npm run bench -- reconcile
   it('leaves the limit to delivery, survives kills, and finds what an undisturbed one finds', async () => {

@@ -21,13 +21,16 @@ export function runHere(argv: readonly string[], place: Place): Promise<Printed>
 }
 
 async function inPlace<T>({ env, cwd = process.cwd() }: Place, work: () => Promise<T>): Promise<T> {
-  const before = { env: { ...process.env }, cwd: process.cwd() };
+  const before = { env: { ...process.env }, cwd: process.cwd(), exit: process.listeners('exit') };
   Object.assign(process.env, env);
   process.chdir(cwd);
   try {
     return await work();
   } finally {
     process.chdir(before.cwd);
+    // The end of its process would have been the end of these.
+    for (const listener of process.listeners('exit'))
+      if (!before.exit.includes(listener)) process.off('exit', listener);
     for (const name of Object.keys(env)) delete process.env[name];
     Object.assign(process.env, before.env);
   }
