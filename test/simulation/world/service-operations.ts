@@ -1,0 +1,81 @@
+import type { Operations } from './operation.js';
+import { network } from './network.js';
+import { fates, type Weather } from './service.js';
+
+const scopes: Weather['only'][] = ['all', 'writes', 'reads', 'orders', 'customers', 'invoices'];
+
+/** What comes over single requests. */
+const weather: Operations = Object.fromEntries(
+  fates.map((fate) => [
+    `the service: ${fate}`,
+    ({ service, erp }, dice) => {
+      const ofOne = dice.chance(0.25) ? dice.pickOrNull(erp.orders()) : null;
+      const left = dice.pick([1, 1, 1, 2, 3, 8]);
+      const only = dice.chance(0.5) ? 'all' : dice.pick(scopes);
+      service.weather.push({ fate, left, only, holding: ofOne?.ref ?? null });
+      return `the next ${left} requests (${ofOne ? `of ${ofOne.ref}` : only}) meet: ${fate}`;
+    },
+  ]),
+);
+
+/** What the service, the people there, and the way to it do. */
+export const serviceOperations: Operations = {
+  ...weather,
+  'the service is well again': ({ service }) => {
+    service.weather = [];
+    network.isDown = false;
+    return 'the service is well again';
+  },
+  'the network is down': () => {
+    network.isDown = true;
+    return 'the network is down';
+  },
+  'an order by hand at the service': ({ service, erp }, dice) => {
+    const like = dice.pickOrNull(erp.orders());
+    const customer = dice.pickOrNull(service.live('customers'));
+    if (!like || !customer) return null;
+    const items = [{ sku: 'S-9', qty: 1, price: 100 }];
+    service.createByHand('orders', { customer_code: customer.fields.customer_code, note: like.number, items });
+    return `somebody enters an order ${like.number} at the service by hand`;
+  },
+  'a customer by hand at the service': ({ service, erp }, dice) => {
+    const like = dice.pickOrNull(erp.customers());
+    if (!like?.code || service.live('customers').some(({ fields }) => fields.customer_code === like.code)) return null;
+    service.createByHand('customers', { customer_code: like.code, name: 'By hand' });
+    return `somebody enters the customer ${like.code} at the service by hand`;
+  },
+  'an edit by hand at the service': ({ service }, dice) => {
+    const record = dice.pickOrNull([...service.live('orders'), ...service.live('customers')]);
+    if (!record) return null;
+    if (record.kind === 'orders') record.fields = { ...record.fields, remark: 'edited there' };
+    else record.fields = { ...record.fields, name: 'Edited there' };
+    record.isEdited = true;
+    return `somebody edits ${record.id} at the service`;
+  },
+  'a removal by hand at the service': ({ service, machine }, dice) => {
+    const record = dice.pickOrNull([...service.live('orders'), ...service.live('customers')]);
+    if (!record) return null;
+    record.removedAtMs = machine.elapsedMs;
+    record.isEdited = true;
+    return `somebody removes ${record.id} at the service`;
+  },
+  'a new invoice': ({ service }, dice) => {
+    const customer = dice.pickOrNull(service.live('customers'));
+    const repeated = service.personality.repeatsNumbers && dice.chance(0.3) ? dice.pickOrNull(service.invoices) : null;
+    const no = repeated?.no ?? `I-${service.invoices.length + 1}`;
+    service.invoices.push({ no, customer: String(customer?.fields.customer_code ?? 'C-1'), amount: 100 + dice.below(900), paid: 0 });
+    return `the service writes the invoice ${no}`;
+  },
+  'a part payment': ({ service }, dice) => {
+    const invoice = dice.pickOrNull(service.unpaid());
+    if (!invoice) return null;
+    invoice.paid += Math.ceil((invoice.amount - invoice.paid) / 3);
+    return `part of ${invoice.no} is paid`;
+  },
+  'a payment': ({ service }, dice) => {
+    const invoice = dice.pickOrNull(service.unpaid());
+    if (!invoice) return null;
+    invoice.paid = invoice.amount;
+    return `${invoice.no} is paid`;
+  },
+};

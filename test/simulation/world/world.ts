@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import { Disk, replaceDisk } from '../machine/disk.js';
+import { realFs } from '../machine/intercept.js';
+import { Machine, replaceMachine } from '../machine/machine.js';
+import { SimProcess, type Strike } from '../machine/process.js';
+import { Dice } from './dice.js';
+import { Erp } from './erp.js';
+import { connectTo } from './network.js';
+import { type Personality, Service } from './service.js';
+import { type SettingsTree, settingsFor } from './settings.js';
+
+export const deadlineMs = 5_000;
+const minuteMs = 60_000;
+
+/** What the command line is asked to do; handed in, because the product is loaded after the machine is in its place. */
+export type Run = (argv: readonly string[]) => Promise<number>;
+
+/** What came of a command. */
+export interface Ended {
+  argv: readonly string[];
+  process: SimProcess;
+  /** It did not come to its end, and was not struck. */
+  hangs: boolean;
+}
+
+/** A company: its ERP, the service, the machine on which Waybill runs, and its people. */
+export class World {
+  readonly machine: Machine;
+  readonly disk = new Disk();
+  readonly erp: Erp;
+  readonly service: Service;
+  readonly dice: Dice;
+  settings: SettingsTree;
+  daemon: SimProcess | null = null;
+  readonly commands: Ended[] = [];
+  /** What was seen that may never be, as it happened. */
+  readonly wrong: string[] = [];
+  /** When the copy of the store was taken; null: there is none. */
+  copiedAtMs: number | null = null;
+  lostWitness = false;
+  /** Since then nothing of the store's past is certain. */
+  replacedAtMs: number | null = null;
+  /** Lines of the audit that were there, and when they were written by a clock that nobody can set. */
+  auditSeen = new Map<number, number>();
+  /** Records of which a person said what is not so, or asked for what may cost them. */
+  readonly excused = new Set<string>();
+  /** What people closed without sending it. */
+  readonly discarded = new Set<string>();
+  #lastPid = 1000;
+
+  constructor(
+    readonly folder: string,
+    readonly personality: Personality,
+    seed: number,
+    private readonly run: Run,
+  ) {
+    this.dice = new Dice(seed ^ 0x5eed);
+    this.machine = new Machine(seed);
+    replaceMachine(this.machine);
+    replaceDisk(this.disk);
+    realFs.rmSync(folder, { recursive: true, force: true });
+    for (const name of ['config', 'store', 'erp', 'files']) realFs.mkdirSync(join(folder, name), { recursive: true });
+    this.erp = new Erp(join(folder, 'erp', 'erp.sqlite'), this.machine);
+    this.service = new Service(personality, this.machine, deadlineMs, () => this.machine.random());
+    connectTo(this.service);
+    this.settings = settingsFor(this);
+    this.writeSettings();
+  }
+
+  writeSettings(): void {
+    realFs.writeFileSync(join(this.folder, 'config', 'local.yaml'), JSON.stringify(this.settings, null, 1));
+  }
+
+  spawn(argv: readonly string[], strike: Strike | null = null): SimProcess {
+    const process = new SimProcess(this.machine, ++this.#lastPid, argv);
+    process.strike = strike;
+    process.start(() => this.run(['node', 'waybill', ...argv, '--config', join(this.folder, 'config')]));
+    return process;
+  }
+
+  /** Runs a command until it has ended, or was struck. */
+  async command(argv: readonly string[], strike: Strike | null = null): Promise<Ended> {
+    const process = this.spawn(argv, strike);
+    const isOver = () => process.state !== 'running';
+    let hangs = false;
+    if (!(await this.machine.run(15 * minuteMs, isOver))) {
+      process.signal('SIGTERM');
+      if (!(await this.machine.run(2 * minuteMs, isOver))) {
+        hangs = true;
+        process.kill();
+      }
+    }
+    const ended = { argv, process, hangs };
+    this.commands.push(ended);
+    return ended;
+  }
+
+  startDaemon(): void {
+    if (!this.daemon?.isThere) this.daemon = this.spawn(['daemon']);
+  }
+
+  storeWasReplaced(): void {
+    this.replacedAtMs = this.machine.elapsedMs;
+    this.auditSeen.clear();
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.machine.run(ms);
+  }
+
+  close(): void {
+    for (const one of this.machine.processes) one.kill();
+    this.erp.close();
+    realFs.rmSync(this.folder, { recursive: true, force: true });
+  }
+}
