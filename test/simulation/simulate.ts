@@ -1,35 +1,86 @@
-import { run } from '../../src/cli/run.js';
-import { real } from './machine/intercept.js';
-import { interceptNetwork } from './world/network.js';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { rememberSettings } from '../../src/config/load-settings.js';
+import { allCommands, run } from '../../src/cli/run.js';
+import { drawHistory, type History, kindOf, shrink, tell, vocabulary } from './history.js';
+import { real, realFs } from './machine/intercept.js';
 import { interceptStore } from './machine/intercept-store.js';
-import { World } from './world/world.js';
+import { interceptNetwork } from './world/network.js';
 
-const say = (...parts: unknown[]) => void real.write(`${parts.map((p) => (typeof p === 'string' ? p : JSON.stringify(p))).join(' ')}\n`);
-export async function main(_argv: readonly string[]): Promise<number> {
+const say = (line: string) => void real.write(`${line}\n`);
+
+function option(argv: readonly string[], name: string): string | undefined {
+  const at = argv.indexOf(name);
+  return at < 0 ? undefined : argv[at + 1];
+}
+
+/** A module that is loaded in the middle of a history would take real time. */
+async function loadEverything(): Promise<void> {
+  const root = fileURLToPath(new URL('../../src/', import.meta.url));
+  const files = realFs.readdirSync(root, { recursive: true }) as string[];
+  for (const file of files.filter((one) => one.endsWith('.js') && !/main\.js$|settings-reference/.test(one)))
+    await import(pathToFileURL(join(root, file)).href);
+  createRequire(import.meta.url)('undici/lib/core/connect.js');
+}
+
+export async function main(argv: readonly string[]): Promise<number> {
   process.env.WAYBILL_SERVICE_TOKEN = 'a-simulated-token';
   interceptNetwork();
   interceptStore();
-  for (let i = 0; i < 3; i++) {
-    const t0 = real.performanceNow();
-    const world = new World('/dev/shm/sim-try', { keyLifetimeMs: 3_600_000, comparesBodies: true, replayStatus: 'as first', stores: 'successes', customerIds: 'code', lookUp: 'none', lagMs: 0, updates: 'PATCH', limit: { requests: 10, perMs: 1000 }, flagsRefusals: false, keepsRemoved: false, shiftsLists: false, repeatsNumbers: false }, 1, run);
-    world.erp.addCustomer();
-    world.erp.addCustomer();
-    for (let j = 0; j < 3; j++) world.erp.addOrder(world.dice);
-    for (const argv of [['sync'], ['status', '--json'], ['outbox', '--json'], ['sync'], ['explain', 'order', '1', '--json'], ['audit', 'verify']]) {
-      const t = real.performanceNow();
-      const { process, hangs } = await world.command(argv);
-      if (i === 0) say(argv, process.exitCode, process.state, hangs, process.out.slice(0, 1500), process.err);
-      say(argv.join(' '), (real.performanceNow() - t).toFixed(1), 'ms', process.points, 'points', world.machine.elapsedMs);
+  rememberSettings();
+  await loadEverything();
+  const areas = vocabulary(await allCommands());
+  const folder = `/dev/shm/waybill-simulation-${real.pid}`;
+  const told = (history: History) => tell(history, areas, run, folder);
+  const isJson = argv.includes('--json');
+  const given = option(argv, '--history');
+  const focus = option(argv, '--focus') ?? null;
+  const first = Number(option(argv, '--seed') ?? 1);
+  const count = given ? 1 : Number(option(argv, '--histories') ?? 100);
+  const shrinks = !argv.includes('--no-shrink');
+  const begunAt = real.performanceNow();
+  let steps = 0;
+  let found = 0;
+  const pairs = new Map<string, number>();
+  for (let i = 0; i < count; i++) {
+    const history = given ? (JSON.parse(realFs.readFileSync(given, 'utf8')) as History) : drawHistory(first + i, areas, focus);
+    for (let at = 1; at < history.steps.length; at++) {
+      const pair = `${history.steps[at - 1]?.name} → ${history.steps[at]?.name}`;
+      pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
     }
-    const t = real.performanceNow();
-    const d = world.spawn(['daemon']);
-    await world.pass(600_000);
-    say('daemon 10 min', (real.performanceNow() - t).toFixed(1), d.state, d.points, i ? '' : d.out.slice(0, 3000), d.err);
-    d.signal('SIGTERM');
-    await world.pass(10_000);
-    say(d.state, d.exitCode, world.service.records.length, world.service.arrivals.length);
-    world.close();
-    say('history', (real.performanceNow() - t0).toFixed(0));
+    let end: Awaited<ReturnType<typeof told>>;
+    try {
+      end = await told(history);
+    } catch (error) {
+      end = { wrong: [`simulator: ${(error as Error).stack}`], story: [], steps: 0 };
+    }
+    steps += end.steps;
+    if (argv.includes('--verbose')) say(`${history.seed}: ${end.wrong.join(' | ') || 'well'}\n  ${end.story.join('\n  ')}`);
+    if (end.wrong.length === 0) continue;
+    found++;
+    const kind = kindOf(end.wrong[0] as string);
+    const smallest = shrinks && kind !== 'simulator' ? await shrink(history, kind, told) : history;
+    const { wrong, story } = smallest === history ? end : await told(smallest);
+    if (isJson) say(JSON.stringify({ seed: history.seed, kind, wrong, story, history: smallest }));
+    else {
+      say(`\nseed ${history.seed}: ${wrong.join('\n  ')}`);
+      say(`  service: ${JSON.stringify(history.personality)}`);
+      for (const line of story) say(`  ${line}`);
+    }
   }
-  return 0;
+  const seconds = (real.performanceNow() - begunAt) / 1000;
+  const names = Object.values(areas).flatMap(({ operations }) => Object.keys(operations));
+  const summary = {
+    histories: count,
+    found,
+    steps,
+    stepsPerSecond: Math.round(steps / seconds),
+    seconds: Math.round(seconds),
+    operations: names.length,
+    pairs: pairs.size,
+    pairsInAll: names.length ** 2,
+  };
+  say(isJson ? JSON.stringify(summary) : `\n${JSON.stringify(summary)}`);
+  return found > 0 ? 1 : 0;
 }

@@ -11,7 +11,7 @@ export function interceptStore(): void {
       await one.pass();
       const result = await original.call(this, action, async (tx) => {
         const done = await work(tx);
-        if (how === 'transaction') await one.pass();
+        if (how === 'transaction') await one.pass(false);
         return done;
       });
       await one.pass();

@@ -55,11 +55,14 @@ export class SimProcess {
     });
   }
 
-  /** A place at which it could be struck: before and after everything that is durable, and around the wire. */
-  async pass(): Promise<void> {
+  /**
+   * A place at which it could be struck: before and after everything that is durable, and around the wire.
+   * @param mayFreeze whoever stood still inside a transaction would hold everybody else up
+   */
+  async pass(mayFreeze = true): Promise<void> {
     this.machine.touch();
     this.points++;
-    if (this.strike && this.state === 'running' && --this.strike.nth <= 0) {
+    if (this.strike && this.state === 'running' && --this.strike.nth <= 0 && (mayFreeze || this.strike.what === 'kill')) {
       const { what } = this.strike;
       this.strike = null;
       if (what === 'kill') this.kill();

@@ -101,6 +101,7 @@ export class Erp {
 
   /** All of it or nothing of it is seen. */
   together(work: () => void): void {
+    if (this.database.inTransaction) return work();
     this.database.exec('BEGIN IMMEDIATE');
     try {
       work();

@@ -34,7 +34,7 @@ export function settingsFor({ folder, personality }: { folder: string; personali
       onCancelled: 'nothing',
       onDeleted: 'nothing',
       lines: {
-        query: 'SELECT order_id, line_no, sku, qty, price FROM lines',
+        query: 'SELECT l.order_id, o.okey, l.line_no, l.sku, l.qty, l.price FROM lines l JOIN orders o ON o.id = l.order_id',
         orderKey: 'order_id',
         sortBy: 'line_no',
         fields: { sku: 'sku', qty: 'qty', price: 'price' },

@@ -4,9 +4,10 @@ import { realFs } from '../machine/intercept.js';
 import { Machine, replaceMachine } from '../machine/machine.js';
 import { SimProcess, type Strike } from '../machine/process.js';
 import { Dice } from './dice.js';
-import { Erp } from './erp.js';
+import { Erp, type OrderRow } from './erp.js';
 import { connectTo } from './network.js';
 import { type Personality, Service } from './service.js';
+import { presentations } from './settings-operations.js';
 import { type SettingsTree, settingsFor } from './settings.js';
 
 export const deadlineMs = 5_000;
@@ -38,10 +39,24 @@ export class World {
   /** When the copy of the store was taken; null: there is none. */
   copiedAtMs: number | null = null;
   lostWitness = false;
+  /** How the query of orders shows their key. */
+  presentation = 'id';
+  /** The list that the last comparison showed. */
+  lastFingerprint: string | null = null;
   /** Since then nothing of the store's past is certain. */
   replacedAtMs: number | null = null;
   /** Lines of the audit that were there, and when they were written by a clock that nobody can set. */
   auditSeen = new Map<number, number>();
+  readonly auditSince = new Map<number, number>();
+  /** The shortest time that the settings ever let the audit be kept. */
+  leastAuditDays = 730;
+  /** Why Waybill says that nothing goes on; null: it says no such thing. */
+  heldReason: string | null = null;
+  /** When the last pass over the ERP began that came to its end. */
+  capturedFromMs = -1;
+  settingsChangedAtMs = -1;
+  /** Conditions on orders that were ever in the settings. */
+  readonly lastPendings = new Set<unknown>();
   /** Records of which a person said what is not so, or asked for what may cost them. */
   readonly excused = new Set<string>();
   /** What people closed without sending it. */
@@ -69,6 +84,9 @@ export class World {
 
   writeSettings(): void {
     realFs.writeFileSync(join(this.folder, 'config', 'local.yaml'), JSON.stringify(this.settings, null, 1));
+    this.settingsChangedAtMs = this.machine.elapsedMs;
+    this.lastPendings.add(this.settings.orders.pending);
+    this.leastAuditDays = Math.min(this.leastAuditDays, this.settings.retention?.auditDays ?? 730);
   }
 
   spawn(argv: readonly string[], strike: Strike | null = null): SimProcess {
@@ -80,6 +98,7 @@ export class World {
 
   /** Runs a command until it has ended, or was struck. */
   async command(argv: readonly string[], strike: Strike | null = null): Promise<Ended> {
+    const beganMs = this.machine.elapsedMs;
     const process = this.spawn(argv, strike);
     const isOver = () => process.state !== 'running';
     let hangs = false;
@@ -90,9 +109,18 @@ export class World {
         process.kill();
       }
     }
+    const isWholePass = argv[0] === 'sync' && argv.length <= 2 && (argv.length === 1 || argv[1] === 'capture');
+    if (isWholePass && process.state === 'ended' && process.exitCode === 0) this.capturedFromMs = beganMs;
     const ended = { argv, process, hangs };
     this.commands.push(ended);
     return ended;
+  }
+
+  /** What the settings call an order, as docs/mapping.md says. */
+  keyOf({ id, okey }: Pick<OrderRow, 'id' | 'okey'>): string {
+    const shown = (presentations[this.presentation] ?? String)(id);
+    const { key } = this.settings.orders;
+    return Array.isArray(key) ? `${shown}/${okey}` : key === 'okey' ? okey : shown;
   }
 
   startDaemon(): void {
@@ -102,6 +130,7 @@ export class World {
   storeWasReplaced(): void {
     this.replacedAtMs = this.machine.elapsedMs;
     this.auditSeen.clear();
+    this.auditSince.clear();
   }
 
   async pass(ms: number): Promise<void> {

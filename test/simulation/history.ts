@@ -1,0 +1,139 @@
+import type { Command } from 'commander';
+import { commandOperations } from './world/command-operations.js';
+import { Dice } from './world/dice.js';
+import { erpOperations } from './world/erp-operations.js';
+import { heal } from './world/heal.js';
+import { machineOperations } from './world/machine-operations.js';
+import type { Operations, Step } from './world/operation.js';
+import { operatorOperations, workOperations } from './world/operator-operations.js';
+import { watchEffects, wrongCommands, wrongHistory } from './world/oracle.js';
+import type { Personality } from './world/service.js';
+import { serviceOperations } from './world/service-operations.js';
+import { settingsOperations } from './world/settings-operations.js';
+import { type Run, World } from './world/world.js';
+
+/** Areas of the vocabulary, with how often one of each is drawn. */
+export interface Area {
+  weight: number;
+  operations: Operations;
+}
+
+export function vocabulary(commands: readonly Command[]): Record<string, Area> {
+  return {
+    work: { weight: 8, operations: workOperations },
+    erp: { weight: 8, operations: erpOperations },
+    service: { weight: 4, operations: serviceOperations },
+    operator: { weight: 3, operations: operatorOperations },
+    commands: { weight: 2, operations: commandOperations(commands) },
+    settings: { weight: 1, operations: settingsOperations },
+    machine: { weight: 4, operations: machineOperations },
+  };
+}
+
+export interface History {
+  seed: number;
+  personality: Personality;
+  steps: Step[];
+}
+
+export interface Told {
+  wrong: string[];
+  story: string[];
+  steps: number;
+}
+
+const hourMs = 3_600_000;
+
+function drawPersonality(dice: Dice): Personality {
+  return {
+    keyLifetimeMs: dice.pick([null, hourMs, 24 * hourMs, 24 * hourMs]),
+    comparesBodies: dice.chance(0.8),
+    replayStatus: dice.chance(0.7) ? 'as first' : 200,
+    stores: dice.pick(['successes', 'successes', 'refusals', 'all']),
+    customerIds: dice.chance(0.6) ? 'code' : 'own',
+    lookUp: dice.pick(['none', 'at once', 'late']),
+    lagMs: dice.pick([5_000, 60_000, 600_000]),
+    updates: dice.chance(0.6) ? 'PATCH' : 'PUT',
+    limit: dice.pick([null, { requests: 5, perMs: 1_000 }, { requests: 10, perMs: 1_000 }]),
+    flagsRefusals: dice.chance(0.15),
+    keepsRemoved: dice.chance(0.2),
+    shiftsLists: dice.chance(0.3),
+    repeatsNumbers: dice.chance(0.1),
+  };
+}
+
+/**
+ * Draws a history from its seed alone. Pairs of operations take turns over the seeds: each history has some of them next to one
+ * another, so that many histories have them all.
+ */
+export function drawHistory(seed: number, areas: Record<string, Area>, focus: string | null): History {
+  const dice = new Dice(seed);
+  const personality = drawPersonality(dice);
+  const weighted = Object.entries(areas).flatMap(([name, { weight }]) => Array.from({ length: name === focus ? weight * 4 : weight }, () => name));
+  const length = 8 + dice.below(18);
+  const drawName = () => dice.pick(Object.keys((areas[dice.pick(weighted)] as Area).operations));
+  const names = Array.from({ length }, drawName);
+  const all = Object.values(areas).flatMap(({ operations }) => Object.keys(operations));
+  // Some pairs stand next to one another, whatever the weights say.
+  for (let i = 0; i < 2; i++) {
+    const pair = (Math.imul(seed, 2_654_435_761) + i * 97_531) >>> 0;
+    const at = dice.below(names.length - 1);
+    names[at] = all[pair % all.length] as string;
+    names[at + 1] = all[Math.floor(pair / all.length) % all.length] as string;
+  }
+  const first: Step[] = ['create a customer', 'create a customer', 'create several orders'].map((name) => ({ name, seed: dice.seed() }));
+  return { seed, personality, steps: [...first, ...names.map((name) => ({ name, seed: dice.seed() }))] };
+}
+
+/** Tells a history: the same one has the same end on every machine. */
+export async function tell(history: History, areas: Record<string, Area>, run: Run, folder: string): Promise<Told> {
+  const operations: Operations = Object.assign({}, ...Object.values(areas).map((one) => one.operations));
+  const world = new World(folder, history.personality, history.seed, run);
+  const story: string[] = [];
+  let steps = 0;
+  try {
+    watchEffects(world);
+    for (const step of history.steps) {
+      const operation = operations[step.name];
+      if (!operation) throw new Error(`There is no operation "${step.name}".`);
+      const what = await operation(world, new Dice(step.seed));
+      steps++;
+      if (what !== null) story.push(`${stamp(world)} ${what}`);
+      const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...wrongHistory(world)];
+      if (wrong.length > 0) return { wrong, story, steps };
+    }
+    const wrong = await heal(world, new Dice(history.seed ^ 0xbea1), (line) => story.push(`${stamp(world)} ${line}`));
+    return { wrong: [...world.wrong, ...world.service.wrong, ...wrong], story, steps };
+  } finally {
+    world.close();
+  }
+}
+
+function stamp({ machine }: World): string {
+  const seconds = Math.floor(machine.elapsedMs / 1000);
+  return `${String(Math.floor(seconds / 3600)).padStart(3)}:${String(Math.floor(seconds / 60) % 60).padStart(2, '0')}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+/** The kind of a finding. */
+export const kindOf = (wrong: string) => wrong.split(':')[0] as string;
+
+/** The fewest steps that still end in a finding of the same kind: parts are left out, ever smaller ones. */
+export async function shrink(history: History, kind: string, told: (history: History) => Promise<Told>, most = 60): Promise<History> {
+  let best = history;
+  let left = most;
+  const fails = async (steps: Step[]) => {
+    left--;
+    const tried = { ...best, steps };
+    const { wrong } = await told(tried);
+    return wrong.some((one) => kindOf(one) === kind) ? tried : null;
+  };
+  for (let size = Math.ceil(best.steps.length / 2); size >= 1 && left > 0; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let at = 0; at < best.steps.length && left > 0; ) {
+      const without = [...best.steps.slice(0, at), ...best.steps.slice(at + size)];
+      const smaller = await fails(without);
+      if (smaller) best = smaller;
+      else at += size;
+    }
+  }
+  return best;
+}

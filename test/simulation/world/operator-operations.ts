@@ -1,0 +1,142 @@
+import { join } from 'node:path';
+import { realFs } from '../machine/intercept.js';
+import { drawStrike, told } from './command-operations.js';
+import type { Dice } from './dice.js';
+import type { Operations } from './operation.js';
+import type { ServiceRecord } from './service.js';
+import type { Ended, World } from './world.js';
+
+/** A message as `outbox --json` lists it. */
+export interface Listed {
+  id: number;
+  entity: 'customer' | 'order';
+  sourceKey: string;
+  number: string | null;
+  operation: 'create' | 'update' | 'delete';
+  state: string;
+  parkClass: string | null;
+  reason: string | null;
+}
+
+export function jsonOf<T>({ process }: Ended): T | null {
+  try {
+    return JSON.parse(process.out) as T;
+  } catch {
+    return null;
+  }
+}
+
+export async function listed(world: World, ...filter: string[]): Promise<Listed[] | null> {
+  return jsonOf<{ messages: Listed[] }>(await world.command(['outbox', ...filter, '--limit', '1000', '--json']))?.messages ?? null;
+}
+
+/** What a person finds who looks at the service for the record that the ERP has under this key. */
+function lookFor(world: World, { entity, sourceKey }: Pick<Listed, 'entity' | 'sourceKey'>): ServiceRecord | null | undefined {
+  const row =
+    entity === 'order'
+      ? world.erp.orders().find((one) => world.keyOf(one) === sourceKey)
+      : world.erp.customers().find(({ id }) => String(id) === sourceKey);
+  // Whoever does not know which record is meant says nothing.
+  if (!row) return undefined;
+  const kind = entity === 'order' ? 'orders' : 'customers';
+  return world.service.live(kind).findLast(({ fields }) => fields.ref === row.ref) ?? null;
+}
+
+/** Says of one message what became of it, having looked. @returns null: there is nothing to say */
+export async function resolveTruthfully(world: World, message: Listed, dice: Dice): Promise<Ended | null> {
+  const found = lookFor(world, message);
+  const about = ['--entity', message.entity, '--key', message.sourceKey, '--state', message.state, '--reason', 'looked there', '--yes'];
+  if (found === undefined) {
+    world.discarded.add(`${message.entity} ${message.sourceKey}`);
+    return world.command(['outbox', 'discard', ...about], drawStrike(dice));
+  }
+  if (message.operation !== 'create') return world.command(['outbox', 'resolve', '--not-delivered', ...about], drawStrike(dice));
+  const says = found === null ? ['--not-delivered'] : ['--delivered', '--service-id', found.id];
+  return world.command(['outbox', 'resolve', ...says, ...about], drawStrike(dice));
+}
+
+/** The way out of a loss that the service and the settings allow. */
+export function recoverOptions(world: World): string[] {
+  const { keyLifetimeMs, lookUp } = world.personality;
+  if (lookUp !== 'none') return ['--look-up'];
+  if (keyLifetimeMs !== null) return ['--from-service', '--sent-since', '2026-06-01T08:00'];
+  return realFs.existsSync(exported(world)) ? ['--bindings', exported(world)] : [];
+}
+
+const exported = ({ folder }: World) => join(folder, 'files', 'bindings.jsonl');
+
+/** What a person does who knows what they do, and says only what is so. */
+export const operatorOperations: Operations = {
+  'somebody looks at the service and resolves': async (world, dice) => {
+    const waiting = (await listed(world, '--state', 'parked'))?.filter(
+      ({ parkClass }) => parkClass === 'unproven' || parkClass === 'conflict',
+    );
+    const message = dice.pickOrNull(waiting ?? []);
+    if (!message) return null;
+    const ended = await resolveTruthfully(world, message, dice);
+    return ended && told(ended);
+  },
+  'somebody resolves what is in doubt': async (world, dice) => {
+    const message = dice.pickOrNull((await listed(world, '--state', 'in_doubt')) ?? []);
+    if (!message) return null;
+    const ended = await resolveTruthfully(world, message, dice);
+    return ended && told(ended);
+  },
+  'somebody confirms what is held': async (world, dice) => {
+    const what = dice.pick(['orders', 'customers', 'invoices']);
+    return told(await world.command(['confirm', what, '--reason', 'looked at it', '--yes'], drawStrike(dice)));
+  },
+  'somebody retries': async (world, dice) => {
+    const filter = dice.pick([['--state', 'parked'], ['--class', 'refused'], ['--class', 'unmapped'], ['--entity', 'order']]);
+    return told(await world.command(['outbox', 'retry', ...filter, '--reason', 'again', '--yes'], drawStrike(dice)));
+  },
+  'somebody recovers by the book': async (world, dice) => {
+    const argv = ['recover', ...recoverOptions(world), '--reason', 'after the loss', '--yes'];
+    return told(await world.command(argv, drawStrike(dice)));
+  },
+  'somebody exports the bindings': async (world) => {
+    realFs.rmSync(exported(world), { force: true });
+    return told(await world.command(['bindings', 'export', exported(world)]));
+  },
+  'somebody adopts what is there': async (world, dice) => {
+    const entity = dice.pick(['order', 'customer'] as const);
+    const { erp } = world;
+    const keys = entity === 'order' ? erp.orders().map((one) => world.keyOf(one)) : erp.customers().map(({ id }) => String(id));
+    const pairs = keys.flatMap((sourceKey) => {
+      const found = lookFor(world, { entity, sourceKey });
+      return found ? [`${sourceKey},${found.id}`] : [];
+    });
+    if (pairs.length === 0) return null;
+    const file = join(world.folder, 'files', 'adopt.csv');
+    realFs.writeFileSync(file, `${pairs.join('\n')}\n`);
+    return told(await world.command(['adopt', `${entity}s`, '--file', file, '--reason', 'they are there'], drawStrike(dice)));
+  },
+  'somebody lets it deliver': async (world, dice) =>
+    told(await world.command(['go-live', '--yes', '--reason', 'all is well'], drawStrike(dice))),
+  'somebody compares and repairs': async (world, dice) => {
+    const what = dice.pick(['orders', 'customers', 'invoices']);
+    const shown = await world.command(['reconcile', what, '--again', '--json']);
+    const list = jsonOf<{ list?: string; fingerprint?: string; repair?: { list?: string } }>(shown);
+    world.lastFingerprint = /"(?:list|fingerprint)":"([^"]+)"/.exec(shown.process.out)?.[1] ?? world.lastFingerprint;
+    if (!list || dice.chance(0.3)) return told(shown);
+    const argv = ['reconcile', what, '--repair', '--reason', 'compared', '--yes'];
+    if (world.lastFingerprint) argv.push('--list', world.lastFingerprint);
+    return told(await world.command(argv, drawStrike(dice)));
+  },
+  'somebody says what the keys mean now': async (world, dice) => {
+    const entity = dice.pick(['orders', 'customers']);
+    return told(await world.command(['rekey', entity, '--rest-is-new', '--reason', 'other keys', '--yes'], drawStrike(dice)));
+  },
+  'somebody resumes everything': async (world) => {
+    for (const lane of ['capture', 'deliver', 'pull', 'service']) await world.command(['resume', lane, '--reason', 'go on']);
+    return 'somebody resumes everything';
+  },
+};
+
+/** What is done all day: the commands that do Waybill's work. */
+export const workOperations: Operations = {
+  'waybill sync, as by cron': async (world, dice) => told(await world.command(['sync'], drawStrike(dice))),
+  'waybill captures': async (world, dice) => told(await world.command(['sync', 'capture'], drawStrike(dice))),
+  'waybill delivers': async (world, dice) => told(await world.command(['sync', 'deliver'], drawStrike(dice))),
+  'waybill pulls': async (world, dice) => told(await world.command(['sync', 'pull'], drawStrike(dice))),
+};
