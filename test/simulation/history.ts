@@ -7,7 +7,7 @@ import { machineOperations } from './world/machine-operations.js';
 import type { Operations, Step } from './world/operation.js';
 import { operatorOperations, workOperations } from './world/operator-operations.js';
 import { watchEffects, wrongCommands, wrongHistory } from './world/oracle.js';
-import type { Personality } from './world/service.js';
+import type { Arrival, Personality } from './world/service.js';
 import { serviceOperations } from './world/service-operations.js';
 import { settingsOperations } from './world/settings-operations.js';
 import { type Run, World } from './world/world.js';
@@ -40,6 +40,8 @@ export interface Told {
   wrong: string[];
   story: string[];
   steps: number;
+  /** What came to the service. */
+  arrivals: Arrival[];
 }
 
 const hourMs = 3_600_000;
@@ -99,11 +101,12 @@ export async function tell(history: History, areas: Record<string, Area>, run: R
       const what = await operation(world, new Dice(step.seed));
       steps++;
       if (what !== null) story.push(`${stamp(world)} ${what}`);
-      const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...wrongHistory(world)];
-      if (wrong.length > 0) return { wrong, story, steps };
+      const pruned = world.daemon ? wrongHistory(world) : [];
+      const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...pruned];
+      if (wrong.length > 0) return { wrong, story, steps, arrivals: world.service.arrivals };
     }
     const wrong = await heal(world, new Dice(history.seed ^ 0xbea1), (line) => story.push(`${stamp(world)} ${line}`));
-    return { wrong: [...world.wrong, ...world.service.wrong, ...wrong], story, steps };
+    return { wrong: [...world.wrong, ...world.service.wrong, ...wrong], story, steps, arrivals: world.service.arrivals };
   } finally {
     world.close();
   }

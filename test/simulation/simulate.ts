@@ -53,9 +53,10 @@ export async function main(argv: readonly string[]): Promise<number> {
     try {
       end = await told(history);
     } catch (error) {
-      end = { wrong: [`simulator: ${(error as Error).stack}`], story: [], steps: 0 };
+      end = { wrong: [`simulator: ${(error as Error).stack}`], story: [], steps: 0, arrivals: [] };
     }
     steps += end.steps;
+    if (argv.includes('--wire')) for (const one of end.arrivals) say(JSON.stringify(one));
     if (argv.includes('--verbose')) say(`${history.seed}: ${end.wrong.join(' | ') || 'well'}\n  ${end.story.join('\n  ')}`);
     if (end.wrong.length === 0) continue;
     found++;

@@ -121,7 +121,7 @@ export const erpOperations: Operations = {
     return `a new order with the number of ${nameOf(used)}`;
   },
   'change the key of an order': onOrder(({ erp }, order) => {
-    const id = erp.freeId('orders') + 10;
+    const id = erp.freeId();
     erp.moveOrder(order, id);
     return `${nameOf(order)} has the key ${id} now`;
   }),
@@ -204,7 +204,7 @@ export const erpOperations: Operations = {
     return `customer ${customer.id} is merged into customer ${other.id}`;
   }),
   'change the key of a customer': onCustomer(({ erp }, customer) => {
-    const id = erp.freeId('customers') + 10;
+    const id = erp.freeId();
     erp.moveCustomer(customer, id);
     return `customer ${customer.id} has the key ${id} now`;
   }),

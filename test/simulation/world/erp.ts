@@ -56,6 +56,7 @@ export class Erp {
   #emptied: Backup | null = null;
   #lastRef = 0;
   #lastNumber = 1000;
+  #lastId = 0;
   /** An order whose lines are still to be saved. */
   #halfSaved: { id: number; lines: Line[] }[] = [];
   /** When each order last became or ceased to be what may be sent, by its ref. */
@@ -125,14 +126,14 @@ export class Erp {
     return `SO-${++this.#lastNumber}`;
   }
 
-  freeId(table: 'orders' | 'customers'): number {
-    const most = this.database.prepare(`SELECT COALESCE(MAX(id), 0) AS id FROM ${table}`).get() as { id: number };
-    return most.id + 1;
+  /** A key that was never used. */
+  freeId(): number {
+    return ++this.#lastId;
   }
 
   addCustomer(): void {
     if (this.customers().length >= mostCustomers) return;
-    const id = this.freeId('customers');
+    const id = this.freeId();
     const values = [id, `C-${id}`, `Customer ${id}`, `c${id}@example.com`, 'active', this.nextRef(), this.stamp()];
     this.run('INSERT INTO customers VALUES (?,?,?,?,?,?,?)', ...values);
   }
@@ -149,7 +150,7 @@ export class Erp {
   addOrder(dice: Dice, options: { agoMs?: number; id?: number; number?: string; isHalf?: boolean; status?: string } = {}): void {
     const customers = this.customers();
     if (customers.length === 0 || this.orders().length >= mostOrders) return;
-    const id = options.id ?? this.freeId('orders');
+    const id = options.id ?? this.freeId();
     const lines = this.drawLines(dice);
     const ref = this.nextRef();
     const stamp = this.stamp(options.agoMs);

@@ -146,7 +146,7 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
     const isDiscarded = said?.messages.some((one) => one.state === 'discarded');
     if (isDiscarded) continue;
     if (isOpen) continue;
-    if (isHeldAsAWhole(world)) continue;
+    if ((await heldReason(world)) !== null) continue;
     wrong.push(
       `${held ? 'differs' : 'missing'}: ${order.ref} (key ${world.keyOf(order)}) is ${held ? JSON.stringify(held.fields) : 'not'} at the service${held ? `, ${JSON.stringify(wanted)} in the ERP` : ''}; Waybill says: ${said ? `${said.where} ${said.why.join(' ')} [${state?.state} ${state?.operation}]` : lastError(world)}`,
     );
@@ -156,14 +156,15 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
     const there = service.live('customers').filter(({ fields }) => fields.ref === customer.ref);
     if (there.length > 1) wrong.push(`double: customer ${customer.ref} is at the service as ${there.map(({ id }) => id).join(' and ')}`);
     const [held] = there;
-    if (!held || held.isEdited) continue;
+    // A closed one is not sent any more.
+    if (!held || held.isEdited || customer.status === 'closed') continue;
     const wanted = customerRecord(world, customer);
     if (isDeepStrictEqual(plain(held.fields), plain(wanted))) continue;
     // One that no eligible order names is not read any more.
     if (!erp.orders().some((one) => one.customer_id === customer.id && isEligible(world, one) && !isOdd(world, one))) continue;
     const said = await explain(world, 'customer', String(customer.id));
     if (said?.messages.some((one) => ['pending', 'sending', 'in_doubt', 'parked', 'discarded'].includes(one.state))) continue;
-    if (isHeldAsAWhole(world)) continue;
+    if ((await heldReason(world)) !== null) continue;
     wrong.push(`differs: customer ${customer.ref} is ${JSON.stringify(held.fields)} at the service, ${JSON.stringify(wanted)} in the ERP; Waybill says: ${said?.where} ${said?.why.join(' ')}`);
   }
   for (const message of open) {
@@ -177,9 +178,13 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
   return wrong;
 }
 
-/** Waybill says of everything that it waits. */
-function isHeldAsAWhole(world: World): boolean {
-  return world.heldReason !== null;
+/** Why Waybill says that nothing goes on; null: it says no such thing. */
+export async function heldReason(world: World): Promise<string | null> {
+  const said = jsonOf<{ notLive: string | null; pauses: { reason?: string; lane?: string }[]; brakes: { reason?: string }[] }>(
+    await world.command(['status', '--json']),
+  );
+  if (!said) return null;
+  return said.notLive ?? said.pauses[0]?.reason ?? (said.brakes.length > 0 ? JSON.stringify(said.brakes[0]) : null);
 }
 
 const lastError = ({ commands }: World) => {
@@ -239,7 +244,7 @@ export function wrongHistory(world: World): string[] {
 /** A list that is called complete is the service's. */
 export async function wrongInvoices(world: World): Promise<string[]> {
   const { service } = world;
-  if (world.settings.invoices?.enabled === false || world.settings.invoices?.scope === 'per-customer') return [];
+  if (service.invoices.length === 0 || world.settings.invoices?.enabled === false || world.settings.invoices?.scope === 'per-customer') return [];
   const pulled = await world.command(['sync', 'pull', '--json']);
   const pull = jsonOf<{ pull?: { outcome?: string; leaving?: number; malformed?: number } }>(pulled)?.pull;
   if (pull?.outcome !== 'proven' || pull.leaving || pull.malformed) return [];

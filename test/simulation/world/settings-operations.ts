@@ -107,7 +107,7 @@ function set(world: World, path: string, value: unknown): void {
 
 /** The new settings hold from the next start on. */
 async function apply(world: World, dice: Dice, what: string): Promise<string> {
-  world.writeSettings();
+  if (!world.writeSettings()) return `settings: ${what}, which is refused and taken back`;
   const { daemon } = world;
   if (daemon?.state !== 'running' || !dice.chance(0.7)) return `settings: ${what}`;
   daemon.signal('SIGTERM');

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { loadSettings } from '../../../src/config/load-settings.js';
 import { Disk, replaceDisk } from '../machine/disk.js';
 import { realFs } from '../machine/intercept.js';
 import { Machine, replaceMachine } from '../machine/machine.js';
@@ -50,8 +51,6 @@ export class World {
   readonly auditSince = new Map<number, number>();
   /** The shortest time that the settings ever let the audit be kept. */
   leastAuditDays = 730;
-  /** Why Waybill says that nothing goes on; null: it says no such thing. */
-  heldReason: string | null = null;
   /** When the last pass over the ERP began that came to its end. */
   capturedFromMs = -1;
   settingsChangedAtMs = -1;
@@ -62,6 +61,7 @@ export class World {
   /** What people closed without sending it. */
   readonly discarded = new Set<string>();
   #lastPid = 1000;
+  #lastSettings = '';
 
   constructor(
     readonly folder: string,
@@ -79,14 +79,26 @@ export class World {
     this.service = new Service(personality, this.machine, deadlineMs, () => this.machine.random());
     connectTo(this.service);
     this.settings = settingsFor(this);
-    this.writeSettings();
+    if (!this.writeSettings()) throw new Error('Waybill refuses the settings with which a history begins.');
   }
 
-  writeSettings(): void {
-    realFs.writeFileSync(join(this.folder, 'config', 'local.yaml'), JSON.stringify(this.settings, null, 1));
+  /** @returns false when Waybill refuses them, so that whoever changed them takes the change back */
+  writeSettings(): boolean {
+    const folder = join(this.folder, 'config');
+    const file = join(folder, 'local.yaml');
+    realFs.writeFileSync(file, JSON.stringify(this.settings, null, 1));
+    try {
+      loadSettings({ configDir: folder });
+    } catch {
+      this.settings = JSON.parse(this.#lastSettings) as SettingsTree;
+      realFs.writeFileSync(file, this.#lastSettings);
+      return false;
+    }
+    this.#lastSettings = JSON.stringify(this.settings, null, 1);
     this.settingsChangedAtMs = this.machine.elapsedMs;
     this.lastPendings.add(this.settings.orders.pending);
     this.leastAuditDays = Math.min(this.leastAuditDays, this.settings.retention?.auditDays ?? 730);
+    return true;
   }
 
   spawn(argv: readonly string[], strike: Strike | null = null): SimProcess {
