@@ -88,9 +88,10 @@ export function drawHistory(seed: number, areas: Record<string, Area>, focus: st
 }
 
 /** Tells a history: the same one has the same end on every machine. */
-export async function tell(history: History, areas: Record<string, Area>, run: Run, folder: string): Promise<Told> {
+export async function tell(history: History, areas: Record<string, Area>, run: Run, folder: string, onCommand: World['onCommand'] = null): Promise<Told> {
   const operations: Operations = Object.assign({}, ...Object.values(areas).map((one) => one.operations));
   const world = new World(folder, history.personality, history.seed, run);
+  world.onCommand = onCommand;
   const story: string[] = [];
   let steps = 0;
   try {

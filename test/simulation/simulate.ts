@@ -6,6 +6,7 @@ import { allCommands, run } from '../../src/cli/run.js';
 import { drawHistory, type History, kindOf, shrink, tell, vocabulary } from './history.js';
 import { real, realFs } from './machine/intercept.js';
 import { interceptStore } from './machine/intercept-store.js';
+import type { Ended } from './world/world.js';
 import { interceptNetwork } from './world/network.js';
 
 const say = (line: string) => void real.write(`${line}\n`);
@@ -13,6 +14,12 @@ const say = (line: string) => void real.write(`${line}\n`);
 function option(argv: readonly string[], name: string): string | undefined {
   const at = argv.indexOf(name);
   return at < 0 ? undefined : argv[at + 1];
+}
+
+/** A history as `--json` prints it with a finding. */
+function historyIn(text: string): History {
+  const given = JSON.parse(text.split('\n')[0] as string) as History & { history?: History };
+  return given.history ?? given;
 }
 
 /** A module that is loaded in the middle of a history would take real time. */
@@ -31,8 +38,15 @@ export async function main(argv: readonly string[]): Promise<number> {
   rememberSettings();
   await loadEverything();
   const areas = vocabulary(await allCommands());
+  // To look for what is not known yet.
+  const without = option(argv, '--without')?.split(',') ?? [];
+  for (const area of Object.values(areas))
+    area.operations = Object.fromEntries(Object.entries(area.operations).filter(([name]) => !without.includes(name)));
   const folder = `/dev/shm/waybill-simulation-${real.pid}`;
-  const told = (history: History) => tell(history, areas, run, folder);
+  const trace = argv.includes('--trace')
+    ? ({ argv: typed, process: { state, exitCode, out, err } }: Ended) => say(`$ waybill ${typed.join(' ')}\n${out}${err}(${state} ${exitCode})`)
+    : null;
+  const told = (history: History) => tell(history, areas, run, folder, trace);
   const isJson = argv.includes('--json');
   const given = option(argv, '--history');
   const focus = option(argv, '--focus') ?? null;
@@ -44,7 +58,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   let found = 0;
   const pairs = new Map<string, number>();
   for (let i = 0; i < count; i++) {
-    const history = given ? (JSON.parse(realFs.readFileSync(given, 'utf8')) as History) : drawHistory(first + i, areas, focus);
+    const history = given ? (historyIn(realFs.readFileSync(given, 'utf8'))) : drawHistory(first + i, areas, focus);
     for (let at = 1; at < history.steps.length; at++) {
       const pair = `${history.steps[at - 1]?.name} → ${history.steps[at]?.name}`;
       pairs.set(pair, (pairs.get(pair) ?? 0) + 1);

@@ -28,7 +28,7 @@ export const optionsLeftOut: Readonly<Record<string, string>> = {
 };
 
 /** Once something waited for a yes, these would say what may not be so: what is true is said by `operatorOperations`. */
-const claims = /^(outbox resolve|adopt|rekey|recover|go-live)$/;
+const claims = /^(outbox resolve|adopt|rekey|recover|go-live|confirm)$/;
 
 interface Described {
   /** Such as `outbox resolve`. */

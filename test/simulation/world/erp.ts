@@ -59,6 +59,9 @@ export class Erp {
   #lastId = 0;
   /** An order whose lines are still to be saved. */
   #halfSaved: { id: number; lines: Line[] }[] = [];
+  /** What got another key, or another number or code, by its ref. */
+  readonly moved = new Set<string>();
+  readonly renamed = new Set<string>();
   /** When each order last became or ceased to be what may be sent, by its ref. */
   readonly changedAtMs = new Map<string, number>();
 
@@ -189,6 +192,7 @@ export class Erp {
 
   setOrder(order: OrderRow, values: Partial<OrderRow>): void {
     const all: Partial<OrderRow> = { updated_at: this.stamp(), ...values };
+    if (values.number !== undefined && values.number !== order.number) this.renamed.add(order.ref);
     const set = Object.keys(all).map((name) => `${name}=?`);
     this.run(`UPDATE orders SET ${set.join(',')} WHERE id=?`, ...Object.values(all), order.id);
     this.note(order.ref);
@@ -196,6 +200,7 @@ export class Erp {
 
   setCustomer(customer: CustomerRow, values: Partial<CustomerRow>): void {
     const all: Partial<CustomerRow> = { updated_at: this.stamp(), ...values };
+    if (values.code !== undefined && values.code !== customer.code) this.renamed.add(customer.ref);
     const set = Object.keys(all).map((name) => `${name}=?`);
     this.run(`UPDATE customers SET ${set.join(',')} WHERE id=?`, ...Object.values(all), customer.id);
   }
@@ -203,6 +208,7 @@ export class Erp {
   /** Another key for the same order. */
   moveOrder(order: OrderRow, id: number): void {
     if (this.orders().some((one) => one.id === id)) return;
+    this.moved.add(order.ref);
     this.together(() => {
       this.run('UPDATE orders SET id=?, okey=?, updated_at=? WHERE id=?', id, `K${id}`, this.stamp(), order.id);
       this.run('UPDATE lines SET order_id=? WHERE order_id=?', id, order.id);
@@ -212,6 +218,7 @@ export class Erp {
 
   moveCustomer(customer: CustomerRow, id: number): void {
     if (this.customers().some((one) => one.id === id)) return;
+    this.moved.add(customer.ref);
     this.together(() => {
       this.run('UPDATE customers SET id=?, updated_at=? WHERE id=?', id, this.stamp(), customer.id);
       this.run('UPDATE orders SET customer_id=? WHERE customer_id=?', id, customer.id);

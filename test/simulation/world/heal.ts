@@ -63,15 +63,14 @@ async function help(world: World, dice: Dice, tell: (line: string) => void): Pro
     tell('somebody says what the keys mean');
   }
   await resume(world);
-  const held = inStore(world, "SELECT 1 FROM outbox_message WHERE state='parked' AND park_class='held'").length > 0;
-  const brakes = inStore(world, 'SELECT 1 FROM capture_cursor WHERE brake IS NOT NULL').length > 0;
-  for (const what of held || brakes ? ['customers', 'orders'] : []) await world.command(['confirm', what, '--reason', 'looked at it', '--yes']);
   for (const message of (await listed(world, '--state', 'parked')) ?? []) {
-    if (message.parkClass === 'unproven' || message.parkClass === 'conflict') {
+    if (['unproven', 'conflict', 'held'].includes(message.parkClass ?? '')) {
       await resolveTruthfully(world, message, dice);
       tell(`somebody resolves ${message.entity} ${message.sourceKey}: ${message.reason?.slice(0, 120)}`);
     }
   }
+  // What is held without a message of its own.
+  await world.command(['confirm', 'invoices', '--reason', 'looked at it', '--yes']);
   await world.command(['outbox', 'retry', '--state', 'parked', '--reason', 'again', '--yes']);
 }
 

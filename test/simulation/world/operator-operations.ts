@@ -42,17 +42,45 @@ function lookFor(world: World, { entity, sourceKey }: Pick<Listed, 'entity' | 's
   return world.service.live(kind).findLast(({ fields }) => fields.ref === row.ref) ?? null;
 }
 
+/** The commands that a message names. */
+const namedIn = (text: string | null) => [...(text ?? '').matchAll(/`waybill ([^`]+)`/g)].map(([, command]) => (command as string).split(' '));
+
 /** Says of one message what became of it, having looked. @returns null: there is nothing to say */
 export async function resolveTruthfully(world: World, message: Listed, dice: Dice): Promise<Ended | null> {
   const found = lookFor(world, message);
-  const about = ['--entity', message.entity, '--key', message.sourceKey, '--state', message.state, '--reason', 'looked there', '--yes'];
-  if (found === undefined) {
-    world.discarded.add(`${message.entity} ${message.sourceKey}`);
+  const { entity, sourceKey, state, parkClass, operation, reason } = message;
+  const says = ['--reason', 'looked there', '--yes'];
+  const about = ['--entity', entity, '--key', sourceKey, '--state', state, ...says];
+  const name = `${entity} ${sourceKey}`;
+  const discard = () => {
+    world.discarded.add(name);
     return world.command(['outbox', 'discard', ...about], drawStrike(dice));
+  };
+  if (parkClass === 'held') {
+    const isSame = await isWhatIsBound(world, message, found);
+    if (isSame) return world.command(['confirm', `${entity}s`, '--key', sourceKey, ...says], drawStrike(dice));
+    // The record has another key: Waybill names the command that says so.
+    const rekey = namedIn(reason).find(([command]) => command === 'rekey');
+    if (found && rekey) return world.command([...rekey, ...says], drawStrike(dice));
+    return discard();
   }
-  if (message.operation !== 'create') return world.command(['outbox', 'resolve', '--not-delivered', ...about], drawStrike(dice));
-  const says = found === null ? ['--not-delivered'] : ['--delivered', '--service-id', found.id];
-  return world.command(['outbox', 'resolve', ...says, ...about], drawStrike(dice));
+  if (found === undefined) return discard();
+  if (operation !== 'create') return world.command(['outbox', 'resolve', '--not-delivered', ...about], drawStrike(dice));
+  const is = found === null ? ['--not-delivered'] : ['--delivered', '--service-id', found.id];
+  return world.command(['outbox', 'resolve', ...is, ...about], drawStrike(dice));
+}
+
+/** Whether what is held may go: a new record that is not there yet, a change of the very record, or the removal of one that is gone. */
+async function isWhatIsBound(world: World, message: Listed, found: ServiceRecord | null | undefined): Promise<boolean> {
+  const { entity, sourceKey, operation } = message;
+  if (operation === 'create') return found === null;
+  const said = jsonOf<{ binding: { serviceId: string } | null }>(await world.command(['explain', entity, sourceKey, '--by', 'key', '--json']));
+  const kind = entity === 'order' ? 'orders' : 'customers';
+  const bound = world.service.live(kind).find(({ id }) => id === said?.binding?.serviceId);
+  if (operation === 'update') return bound !== undefined && bound === found;
+  const rows = entity === 'order' ? world.erp.orders() : world.erp.customers();
+  const row = rows.find(({ ref }) => ref === bound?.fields.ref);
+  return row === undefined || row.status === 'cancelled' || row.status === 'closed';
 }
 
 /** The way out of a loss that the service and the settings allow. */
@@ -82,9 +110,12 @@ export const operatorOperations: Operations = {
     const ended = await resolveTruthfully(world, message, dice);
     return ended && told(ended);
   },
-  'somebody confirms what is held': async (world, dice) => {
-    const what = dice.pick(['orders', 'customers', 'invoices']);
-    return told(await world.command(['confirm', what, '--reason', 'looked at it', '--yes'], drawStrike(dice)));
+  'somebody looks at what is held': async (world, dice) => {
+    const message = dice.pickOrNull((await listed(world, '--class', 'held')) ?? []);
+    const ended = message
+      ? await resolveTruthfully(world, message, dice)
+      : await world.command(['confirm', 'invoices', '--reason', 'looked at it', '--yes'], drawStrike(dice));
+    return ended && told(ended);
   },
   'somebody retries': async (world, dice) => {
     const filter = dice.pick([['--state', 'parked'], ['--class', 'refused'], ['--class', 'unmapped'], ['--entity', 'order']]);

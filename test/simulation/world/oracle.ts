@@ -23,7 +23,7 @@ export function watchEffects(world: World): void {
     seen.set(record, record.fields.ref);
     if (what === 'create') {
       const twins = service.live(record.kind).filter((one) => one.fields.ref === ref && one !== record);
-      if (ref !== '' && twins.length > 0 && !world.excused.has(ref))
+      if (ref !== '' && twins.length > 0 && !world.excused.has(ref) && !isUnrecognisable(world, ref))
         world.wrong.push(`double: ${record.kind} ${ref} is at the service as ${[...twins, record].map(({ id }) => id).join(' and ')}`);
       if (record.kind === 'orders' && !tried.has(ref)) judgeCreate(world, ref, record);
       tried.add(ref);
@@ -40,6 +40,14 @@ export function watchEffects(world: World): void {
         world.wrong.push(`removed: ${record.id} was removed at the service, and ${ref} is ${order.status} in the ERP`);
     }
   };
+}
+
+/**
+ * Nobody could know that it is the same record: it got another key, and nothing else tells that it was sent, neither number or
+ * code nor the store.
+ */
+function isUnrecognisable({ erp, replacedAtMs }: World, ref: string): boolean {
+  return erp.moved.has(ref) && (erp.renamed.has(ref) || replacedAtMs !== null);
 }
 
 /** An order that a whole pass had seen to be gone or not eligible must not be sent for the first time after it. */
@@ -131,7 +139,7 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
   const open = jsonOf<{ messages: Listed[] }>(await world.command(['outbox', '--limit', '1000', '--json']))?.messages;
   if (!open) return [`mute: outbox says nothing: ${lastError(world)}`];
   for (const order of erp.orders()) {
-    if (excused.has(order.ref)) continue;
+    if (excused.has(order.ref) || isUnrecognisable(world, order.ref)) continue;
     const there = service.live('orders').filter(({ fields }) => fields.ref === order.ref);
     if (there.length > 1) wrong.push(`double: ${order.ref} is at the service as ${there.map(({ id }) => id).join(' and ')}`);
     if (!isEligible(world, order) || isOdd(world, order)) continue;
@@ -152,7 +160,7 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
     );
   }
   for (const customer of erp.customers()) {
-    if (excused.has(customer.ref) || discarded.has(`customer ${customer.id}`) || isOddCustomer(world, customer)) continue;
+    if (excused.has(customer.ref) || isUnrecognisable(world, customer.ref) || discarded.has(`customer ${customer.id}`) || isOddCustomer(world, customer)) continue;
     const there = service.live('customers').filter(({ fields }) => fields.ref === customer.ref);
     if (there.length > 1) wrong.push(`double: customer ${customer.ref} is at the service as ${there.map(({ id }) => id).join(' and ')}`);
     const [held] = there;

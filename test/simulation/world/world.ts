@@ -33,6 +33,8 @@ export class World {
   readonly service: Service;
   readonly dice: Dice;
   settings: SettingsTree;
+  /** Told of each command, for whoever wants to read what it said. */
+  onCommand: ((ended: Ended) => void) | null = null;
   daemon: SimProcess | null = null;
   readonly commands: Ended[] = [];
   /** What was seen that may never be, as it happened. */
@@ -125,6 +127,7 @@ export class World {
     if (isWholePass && process.state === 'ended' && process.exitCode === 0) this.capturedFromMs = beganMs;
     const ended = { argv, process, hangs };
     this.commands.push(ended);
+    this.onCommand?.(ended);
     return ended;
   }
 
