@@ -25,6 +25,12 @@ export async function heal(world: World, dice: Dice, tell: (line: string) => voi
   // What the witness missed shows now.
   await world.pass(minuteMs);
   const quiet = await untilQuiet(world, () => resume(world));
+  const doubted = inStore(world, "SELECT 1 FROM outbox_message WHERE state='in_doubt'").length > 0;
+  if (doubted) {
+    // As long as the service remembers a key it repeats what it said.
+    await world.pass((world.personality.keyLifetimeMs ?? 0) + 60 * minuteMs);
+    await untilQuiet(world, () => resume(world));
+  }
   tell(`all is well again, and Waybill runs until nothing happens any more${quiet ? '' : ': it never rests'}`);
   const wrong = [...wrongCommands(world), ...wrongHistory(world)];
   wrong.push(...(await wrongAtRest(world, false)));

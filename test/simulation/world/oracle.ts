@@ -137,7 +137,7 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
   const { service, erp, excused, discarded } = world;
   const wrong: string[] = [];
   const open = jsonOf<{ messages: Listed[] }>(await world.command(['outbox', '--limit', '1000', '--json']))?.messages;
-  if (!open) return [`mute: outbox says nothing: ${lastError(world)}`];
+  if (!open) return [`mute: outbox says ${world.commands.at(-1)?.process.out.slice(0, 200)}: ${lastError(world)}`];
   for (const order of erp.orders()) {
     if (excused.has(order.ref) || isUnrecognisable(world, order.ref)) continue;
     const there = service.live('orders').filter(({ fields }) => fields.ref === order.ref);
