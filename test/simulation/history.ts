@@ -15,18 +15,20 @@ import { type Run, World } from './world/world.js';
 /** Areas of the vocabulary, with how often one of each is drawn. */
 export interface Area {
   weight: number;
+  /** A history knows so many of its operations: those that it knows come back, and meet what they did before. */
+  most: number;
   operations: Operations;
 }
 
 export function vocabulary(commands: readonly Command[]): Record<string, Area> {
   return {
-    work: { weight: 8, operations: workOperations },
-    erp: { weight: 8, operations: erpOperations },
-    service: { weight: 4, operations: serviceOperations },
-    operator: { weight: 3, operations: operatorOperations },
-    commands: { weight: 2, operations: commandOperations(commands) },
-    settings: { weight: 1, operations: settingsOperations },
-    machine: { weight: 4, operations: machineOperations },
+    work: { weight: 9, most: 4, operations: workOperations },
+    erp: { weight: 8, most: 6, operations: erpOperations },
+    service: { weight: 4, most: 4, operations: serviceOperations },
+    operator: { weight: 3, most: 5, operations: operatorOperations },
+    commands: { weight: 2, most: 3, operations: commandOperations(commands) },
+    settings: { weight: 1, most: 2, operations: settingsOperations },
+    machine: { weight: 4, most: 6, operations: machineOperations },
   };
 }
 
@@ -65,26 +67,27 @@ function drawPersonality(dice: Dice): Personality {
 }
 
 /**
- * Draws a history from its seed alone. Pairs of operations take turns over the seeds: each history has some of them next to one
- * another, so that many histories have them all.
+ * Draws a history from its seed alone. Each one knows a part of the vocabulary, and all of them together know all of it. Pairs
+ * of operations take turns over the seeds: each history has two of them next to one another, so that many histories have all.
  */
 export function drawHistory(seed: number, areas: Record<string, Area>, focus: string | null): History {
   const dice = new Dice(seed);
   const personality = drawPersonality(dice);
-  const weighted = Object.entries(areas).flatMap(([name, { weight }]) => Array.from({ length: name === focus ? weight * 4 : weight }, () => name));
-  const length = 8 + dice.below(18);
-  const drawName = () => dice.pick(Object.keys((areas[dice.pick(weighted)] as Area).operations));
-  const names = Array.from({ length }, drawName);
+  const known = Object.entries(areas).flatMap(([name, { weight, most, operations }]) => {
+    const names = Object.keys(operations);
+    const some = Array.from({ length: most }, () => dice.pick(names));
+    return Array.from({ length: name === focus ? weight * 4 : weight }, () => some);
+  });
+  const names = Array.from({ length: 10 + dice.below(20) }, () => dice.pick(dice.pick(known)));
   const all = Object.values(areas).flatMap(({ operations }) => Object.keys(operations));
-  // Some pairs stand next to one another, whatever the weights say.
   for (let i = 0; i < 2; i++) {
     const pair = (Math.imul(seed, 2_654_435_761) + i * 97_531) >>> 0;
     const at = dice.below(names.length - 1);
     names[at] = all[pair % all.length] as string;
     names[at + 1] = all[Math.floor(pair / all.length) % all.length] as string;
   }
-  const first: Step[] = ['create a customer', 'create a customer', 'create several orders'].map((name) => ({ name, seed: dice.seed() }));
-  return { seed, personality, steps: [...first, ...names.map((name) => ({ name, seed: dice.seed() }))] };
+  const first = ['create a customer', 'create a customer', 'create several orders'];
+  return { seed, personality, steps: [...first, ...names].map((name) => ({ name, seed: dice.seed() })) };
 }
 
 /** Tells a history: the same one has the same end on every machine. */
