@@ -49,6 +49,7 @@ export interface Told {
 const hourMs = 3_600_000;
 
 function drawPersonality(dice: Dice): Personality {
+  const told = () => dice.pick(['nothing', 'delete'] as const);
   return {
     keyLifetimeMs: dice.pick([null, hourMs, 24 * hourMs, 24 * hourMs]),
     comparesBodies: dice.chance(0.8),
@@ -63,6 +64,7 @@ function drawPersonality(dice: Dice): Personality {
     keepsRemoved: dice.chance(0.2),
     shiftsLists: dice.chance(0.3),
     repeatsNumbers: dice.chance(0.1),
+    removals: { orders: { onCancelled: told(), onDeleted: told() }, customers: { onCancelled: told(), onDeleted: told() } },
   };
 }
 
@@ -86,12 +88,14 @@ export function drawHistory(seed: number, areas: Record<string, Area>, focus: st
     names[at] = all[pair % all.length] as string;
     names[at + 1] = all[Math.floor(pair / all.length) % all.length] as string;
   }
-  const first = ['create a customer', 'create a customer', 'create several orders'];
+  const settings = Object.keys(areas.settings?.operations ?? {});
+  const drawn = settings.length > 0 ? Array.from({ length: dice.below(4) }, () => dice.pick(settings)) : [];
+  const first = [...drawn, 'create a customer', 'create a customer', 'create several orders'];
   return { seed, personality, steps: [...first, ...names].map((name) => ({ name, seed: dice.seed() })) };
 }
 
 /** Tells a history: the same one has the same end on every machine. */
-export async function tell(history: History, areas: Record<string, Area>, run: Run, folder: string, onCommand: World['onCommand'] = null): Promise<Told> {
+export async function tell(history: History, areas: Record<string, Area>, run: Run, folder: string, onCommand: World['onCommand'] = null, doctor?: (world: World) => void): Promise<Told> {
   const operations: Operations = Object.assign({}, ...Object.values(areas).map((one) => one.operations));
   const world = new World(folder, history.personality, history.seed, run);
   world.onCommand = onCommand;
@@ -109,8 +113,8 @@ export async function tell(history: History, areas: Record<string, Area>, run: R
       const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...pruned];
       if (wrong.length > 0) return { wrong, story, steps, arrivals: world.service.arrivals };
     }
-    const wrong = await heal(world, new Dice(history.seed ^ 0xbea1), (line) => story.push(`${stamp(world)} ${line}`));
-    return { wrong: [...world.wrong, ...world.service.wrong, ...wrong], story, steps, arrivals: world.service.arrivals };
+    const wrong = await heal(world, new Dice(history.seed ^ 0xbea1), (line) => story.push(`${stamp(world)} ${line}`), doctor);
+    return { wrong: [...new Set([...world.wrong, ...world.service.wrong, ...wrong])], story, steps, arrivals: world.service.arrivals };
   } finally {
     world.close();
   }

@@ -7,6 +7,7 @@ import { drawHistory, type History, kindOf, shrink, tell, vocabulary } from './h
 import { real, realFs } from './machine/intercept.js';
 import { interceptStore } from './machine/intercept-store.js';
 import type { Ended } from './world/world.js';
+import { doctored, soundHistory } from './prove.js';
 import { interceptNetwork } from './world/network.js';
 
 const say = (line: string) => void real.write(`${line}\n`);
@@ -47,6 +48,11 @@ export async function main(argv: readonly string[]): Promise<number> {
     ? ({ argv: typed, process: { state, exitCode, out, err } }: Ended) => say(`$ waybill ${typed.join(' ')}\n${out}${err}(${state} ${exitCode})`)
     : null;
   const told = (history: History) => tell(history, areas, run, folder, trace);
+  if (argv.includes('--prove')) return prove(areas, folder);
+  if (argv.includes('--vocabulary')) {
+    say(JSON.stringify(Object.fromEntries(Object.entries(areas).map(([name, { operations }]) => [name, Object.keys(operations)]))));
+    return 0;
+  }
   const isJson = argv.includes('--json');
   const given = option(argv, '--history');
   const focus = option(argv, '--focus') ?? null;
@@ -98,4 +104,20 @@ export async function main(argv: readonly string[]): Promise<number> {
   };
   say(isJson ? JSON.stringify(summary) : `\n${JSON.stringify(summary)}`);
   return found > 0 ? 1 : 0;
+}
+
+/** Does to sound worlds what the oracle must notice. Prints a line of JSON for each. */
+async function prove(areas: ReturnType<typeof vocabulary>, folder: string): Promise<number> {
+  const personality = { ...drawHistory(1, areas, null).personality, keyLifetimeMs: 86_400_000, limit: { requests: 10, perMs: 1_000 } };
+  const history = soundHistory({ ...personality, flagsRefusals: false, customerIds: 'code' });
+  const sound = await tell(history, areas, run, folder);
+  say(JSON.stringify({ done: 'nothing', wanted: null, found: sound.wrong }));
+  let missed = sound.wrong.length;
+  for (const [done, { kind, doctor }] of Object.entries(doctored)) {
+    const { wrong } = await tell(history, areas, run, folder, null, doctor);
+    const isFound = wrong.some((one) => kindOf(one) === kind);
+    if (!isFound) missed++;
+    say(JSON.stringify({ done, wanted: kind, found: wrong }));
+  }
+  return missed > 0 ? 1 : 0;
 }

@@ -9,8 +9,17 @@ import type { World } from './world.js';
 const minuteMs = 60_000;
 const mostRounds = 10;
 
-/** Everything works again, and nobody does anything any more but what Waybill asks for. @returns what is wrong then */
-export async function heal(world: World, dice: Dice, tell: (line: string) => void): Promise<string[]> {
+/**
+ * Everything works again, and nobody does anything any more but what Waybill asks for.
+ * @param doctor changes the world right before it is judged, to see that the oracle notices
+ * @returns what is wrong then
+ */
+export async function heal(
+  world: World,
+  dice: Dice,
+  tell: (line: string) => void,
+  doctor: (world: World) => void = () => undefined,
+): Promise<string[]> {
   const { service, machine, erp, disk } = world;
   service.weather = [];
   network.isDown = false;
@@ -32,7 +41,9 @@ export async function heal(world: World, dice: Dice, tell: (line: string) => voi
     await untilQuiet(world, () => resume(world));
   }
   tell(`all is well again, and Waybill runs until nothing happens any more${quiet ? '' : ': it never rests'}`);
-  const wrong = [...wrongCommands(world), ...wrongHistory(world)];
+  wrongHistory(world);
+  doctor(world);
+  const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...wrongHistory(world)];
   wrong.push(...(await wrongAtRest(world, false)));
   if (!quiet) wrong.push('restless: something changes for ever');
   wrong.push(...wrongCommands(world));
@@ -43,7 +54,7 @@ export async function heal(world: World, dice: Dice, tell: (line: string) => voi
     wrong.push(...(await wrongAtRest(world, true)));
   }
   wrong.push(...(await wrongInvoices(world)));
-  const verified = dice.chance(0.25) ? await world.command(['audit', 'verify']) : null;
+  const verified = dice.chance(0.25) || doctor.length > 0 ? await world.command(['audit', 'verify']) : null;
   if (verified && verified.process.exitCode !== 0) wrong.push(`audit: ${verified.process.out.slice(0, 300)} ${verified.process.err.slice(0, 300)}`);
   wrong.push(...wrongCommands(world), ...wrongHistory(world));
   return wrong;

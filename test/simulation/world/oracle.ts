@@ -149,14 +149,14 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
     if (held && !held.isEdited && isDeepStrictEqual(plain(held.fields), plain(wanted))) continue;
     if (held?.isEdited) continue;
     const said = await explain(world, 'order', world.keyOf(order));
-    const state = said?.messages.at(-1) ?? said?.messages[0];
-    const isOpen = said?.messages.some((one) => ['pending', 'sending', 'in_doubt', 'parked'].includes(one.state));
-    const isDiscarded = said?.messages.some((one) => one.state === 'discarded');
+    const state = said?.messages?.at(-1) ?? said?.messages?.[0];
+    const isOpen = said?.messages?.some((one) => ['pending', 'sending', 'in_doubt', 'parked'].includes(one.state));
+    const isDiscarded = said?.messages?.some((one) => one.state === 'discarded');
     if (isDiscarded) continue;
     if (isOpen) continue;
     if ((await heldReason(world)) !== null) continue;
     wrong.push(
-      `${held ? 'differs' : 'missing'}: ${order.ref} (key ${world.keyOf(order)}) is ${held ? JSON.stringify(held.fields) : 'not'} at the service${held ? `, ${JSON.stringify(wanted)} in the ERP` : ''}; Waybill says: ${said ? `${said.where} ${said.why.join(' ')} [${state?.state} ${state?.operation}]` : lastError(world)}`,
+      `${held ? 'differs' : 'missing'}: ${order.ref} (key ${world.keyOf(order)}) is ${held ? JSON.stringify(held.fields) : 'not'} at the service${held ? `, ${JSON.stringify(wanted)} in the ERP` : ''}; Waybill says: ${said ? `${said.where} ${said.why?.join(' ')} [${state?.state} ${state?.operation}]` : lastError(world)}`,
     );
   }
   for (const customer of erp.customers()) {
@@ -171,16 +171,16 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
     // One that no eligible order names is not read any more.
     if (!erp.orders().some((one) => one.customer_id === customer.id && isEligible(world, one) && !isOdd(world, one))) continue;
     const said = await explain(world, 'customer', String(customer.id));
-    if (said?.messages.some((one) => ['pending', 'sending', 'in_doubt', 'parked', 'discarded'].includes(one.state))) continue;
+    if (said?.messages?.some((one) => ['pending', 'sending', 'in_doubt', 'parked', 'discarded'].includes(one.state))) continue;
     if ((await heldReason(world)) !== null) continue;
-    wrong.push(`differs: customer ${customer.ref} is ${JSON.stringify(held.fields)} at the service, ${JSON.stringify(wanted)} in the ERP; Waybill says: ${said?.where} ${said?.why.join(' ')}`);
+    wrong.push(`differs: customer ${customer.ref} is ${JSON.stringify(held.fields)} at the service, ${JSON.stringify(wanted)} in the ERP; Waybill says: ${said?.where} ${said?.why?.join(' ')}`);
   }
   for (const message of open) {
     if (message.state === 'sending') wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still sending`);
     if (message.state === 'in_doubt') wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still in doubt`);
     if (isHelped && message.state === 'pending') {
       const said = await explain(world, message.entity, message.sourceKey);
-      if (said && said.why.length === 0) wrong.push(`stuck: ${message.entity} ${message.sourceKey} is pending, and explain says no reason`);
+      if (said && said.why?.length === 0) wrong.push(`stuck: ${message.entity} ${message.sourceKey} is pending, and explain says no reason`);
     }
   }
   return wrong;

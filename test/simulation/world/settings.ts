@@ -7,7 +7,7 @@ export type SettingsTree = { [name: string]: any };
 
 /** A configuration that is true of this service. */
 export function settingsFor({ folder, personality }: { folder: string; personality: Personality }): SettingsTree {
-  const { keyLifetimeMs, comparesBodies, stores, customerIds, lookUp, updates, limit } = personality;
+  const { removals, keyLifetimeMs, comparesBodies, stores, customerIds, lookUp, updates, limit } = personality;
   return {
     installation: 'simulated',
     erp: { type: 'sqlite', file: join(folder, 'erp', 'erp.sqlite'), timeZone: 'UTC' },
@@ -17,8 +17,7 @@ export function settingsFor({ folder, personality }: { folder: string; personali
       key: 'id',
       changedAt: 'updated_at',
       cancelled: { column: 'status', values: ['closed'] },
-      onCancelled: 'nothing',
-      onDeleted: 'nothing',
+      ...removals.customers,
       fields: { customer_code: 'code', name: 'name', email: { column: 'email', optional: true }, ref: 'ref' },
     },
     orders: {
@@ -31,8 +30,7 @@ export function settingsFor({ folder, personality }: { folder: string; personali
       number: 'number',
       total: 'total',
       cancelled: { column: 'status', values: ['cancelled'] },
-      onCancelled: 'nothing',
-      onDeleted: 'nothing',
+      ...removals.orders,
       lines: {
         query: 'SELECT l.order_id, o.okey, l.line_no, l.sku, l.qty, l.price FROM lines l JOIN orders o ON o.id = l.order_id',
         orderKey: 'order_id',
