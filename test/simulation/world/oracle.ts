@@ -46,8 +46,10 @@ export function watchEffects(world: World): void {
  * Nobody could know that it is the same record: it got another key, and nothing else tells that it was sent, neither number or
  * code nor the store.
  */
-function isUnrecognisable({ erp, replacedAtMs }: World, ref: string): boolean {
-  return erp.moved.has(ref) && (erp.renamed.has(ref) || replacedAtMs !== null);
+function isUnrecognisable({ erp, replacedAtMs, lostWitness, keysWereRespelled }: World, ref: string): boolean {
+  const isStoreSure = replacedAtMs === null;
+  if (erp.moved.has(ref) && (erp.renamed.has(ref) || !isStoreSure)) return true;
+  return !isStoreSure && (lostWitness || keysWereRespelled);
 }
 
 /** An order that a whole pass had seen to be gone or not eligible must not be sent for the first time after it. */
@@ -184,6 +186,52 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
     }
   }
   return wrong;
+}
+
+/** What Waybill takes a record of the service for. */
+export function wrongBindings(world: World): string[] {
+  const { service, erp, excused } = world;
+  const bindings = readStore<{ entity: string; source_key: string; service_id: string }>(world, 'SELECT entity, source_key, service_id FROM binding');
+  const wrong: string[] = [];
+  for (const { entity, source_key: key, service_id: id } of bindings) {
+    const isOrder = entity === 'order';
+    const row = isOrder ? erp.orders().find((one) => world.keyOf(one) === key) : erp.customers().find((one) => String(one.id) === key);
+    const record = service.records.findLast((one) => one.id === id && one.kind === (isOrder ? 'orders' : 'customers'));
+    if (!row || excused.has(row.ref) || isUnrecognisable(world, row.ref) || record?.isEdited) continue;
+    if (!record) wrong.push(`bound: ${entity} ${key} is said to be ${id}, which the service never had`);
+    else if (isOrder && record.fields.ref !== undefined && record.fields.ref !== row.ref && isEligible(world, row as OrderRow))
+      wrong.push(`bound: order ${key} (${row.ref}) is said to be ${id}, which is ${String(record.fields.ref)}`);
+  }
+  return wrong;
+}
+
+/** While the daemon runs, whoever watches it is told of all that waits, and of nothing else. */
+export async function wrongStatus(world: World): Promise<string[]> {
+  world.startDaemon();
+  await world.pass(3 * 60_000);
+  const checked = await world.command(['status', '--check']);
+  const waiting = readStore<{ state: string; n: number }>(
+    world,
+    "SELECT state, COUNT(*) AS n FROM outbox_message WHERE state IN ('parked','in_doubt','pending','sending') GROUP BY state",
+  );
+  const said = `${checked.process.out.trim()} (exit ${checked.process.exitCode})`;
+  if (checked.process.exitCode === 0 && waiting.length > 0)
+    return [`silent: status --check says ${said}, and ${waiting.map(({ state, n }) => `${n} ${state}`).join(', ')}`];
+  if (checked.process.exitCode === 2 && waiting.length === 0) return [`alarm: status --check says ${said}, and nothing waits`];
+  return [];
+}
+
+function readStore<Row>(world: World, sql: string): Row[] {
+  const file = world.settings.store.file as string;
+  if (!realFs.existsSync(file)) return [];
+  const database = openReal(file);
+  try {
+    return database.prepare(sql).all() as Row[];
+  } catch {
+    return [];
+  } finally {
+    database.close();
+  }
 }
 
 /** Why Waybill says that nothing goes on; null: it says no such thing. */

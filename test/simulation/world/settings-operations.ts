@@ -169,12 +169,14 @@ export const settingsOperations: Operations = {
     const lines = `SELECT ${shown.replace('id', 'order_id')} AS order_id, o.okey, l.line_no, l.sku, l.qty, l.price`;
     set(world, 'orders.lines.query', `${lines} FROM lines l JOIN orders o ON o.id = l.order_id`);
     world.presentation = shown;
+    world.keysWereRespelled = true;
     return apply(world, dice, `orders.query: the key as ${shown}`);
   },
   'set orders.changedAt': change([undefined, 'updated_at', 'updated_at'], 'orders.changedAt'),
   'set orders.identity': change([undefined, 'ref', ['number', 'ref']], 'orders.identity'),
   'set orders.key': async (world, dice) => {
     const key = dice.pick(['id', 'okey', ['id', 'okey']]);
+    world.keysWereRespelled = true;
     set(world, 'orders.key', key);
     set(world, 'orders.lines.orderKey', key === 'id' ? 'order_id' : key === 'okey' ? 'okey' : ['order_id', 'okey']);
     return apply(world, dice, `orders.key: ${JSON.stringify(key)}`);

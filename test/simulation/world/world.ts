@@ -42,6 +42,8 @@ export class World {
   /** When the copy of the store was taken; null: there is none. */
   copiedAtMs: number | null = null;
   lostWitness = false;
+  /** The settings gave all orders other keys. */
+  keysWereRespelled = false;
   /** How the query of orders shows their key. */
   presentation = 'id';
   /** The list that the last comparison showed. */
