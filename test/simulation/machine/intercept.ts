@@ -156,6 +156,22 @@ globalThis.process = new Proxy(own, {
     return true;
   },
 });
+/** A daemon has whatever is printed go to its log; no other process may see that. */
+const printing = new WeakMap<object, Map<PropertyKey, unknown>>();
+globalThis.console = new Proxy(console, {
+  get: (target, name) => {
+    const one = running.getStore();
+    const own = one && printing.get(one);
+    return own?.has(name) ? own.get(name) : Reflect.get(target, name);
+  },
+  set: (target, name, value) => {
+    const one = running.getStore();
+    if (!one) return Reflect.set(target, name, value);
+    const own = printing.get(one) ?? new Map();
+    printing.set(one, own.set(name, value));
+    return true;
+  },
+});
 process.exit = ((code?: number) => {
   const one = running.getStore();
   if (!one) return real.exit(code);
@@ -173,7 +189,7 @@ const [on, once, off] = [process.on, process.once, process.off].map((one) => one
   typeof process.once,
   typeof process.off,
 ];
-const isSignal = (event: unknown) => typeof event === 'string' && /^(SIG[A-Z]|exit$|uncaught)/.test(event);
+const isSignal = (event: unknown) => typeof event === 'string' && /^(SIG[A-Z]|exit$|uncaught|warning$)/.test(event);
 const handlersOf = (event: unknown) => {
   const one = running.getStore();
   if (!one || !isSignal(event)) return null;
@@ -201,6 +217,13 @@ process.off = ((event: string, handler: Work) => {
   return process;
 }) as typeof process.off;
 process.removeListener = process.off;
+const removeAll = process.removeAllListeners.bind(process);
+process.removeAllListeners = ((event?: string) => {
+  const one = running.getStore();
+  if (!one) return removeAll(event);
+  one.signalHandlers.delete(String(event));
+  return process;
+}) as typeof process.removeAllListeners;
 
 const writeTo = (stream: 'out' | 'err', otherwise: typeof real.write) =>
   ((text: string | Uint8Array, ...more: unknown[]) => {
@@ -211,8 +234,15 @@ const writeTo = (stream: 'out' | 'err', otherwise: typeof real.write) =>
     if (done) process.nextTick(done);
     return true;
   }) as typeof process.stdout.write;
-process.stdout.write = writeTo('out', real.write);
-process.stderr.write = writeTo('err', real.writeError);
+for (const [name, kind, otherwise] of [['stdout', 'out', real.write], ['stderr', 'err', real.writeError]] as const) {
+  const usual = writeTo(kind, otherwise);
+  const replaced = new WeakMap<object, unknown>();
+  const whose = () => running.getStore() ?? machine;
+  Object.defineProperty(process[name], 'write', {
+    get: () => replaced.get(whose()) ?? usual,
+    set: (write: unknown) => void replaced.set(whose(), write),
+  });
+}
 
 const os = require('node:os');
 os.uptime = () => machine().bootMs / 1000;
