@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { commandOperations } from './world/command-operations.js';
 import { Dice } from './world/dice.js';
-import { erpOperations } from './world/erp-operations.js';
+import { erpOperations, orderOperations } from './world/erp-operations.js';
 import { heal } from './world/heal.js';
 import { machineOperations } from './world/machine-operations.js';
 import type { Operations, Step } from './world/operation.js';
@@ -23,6 +23,8 @@ export interface Area {
 export function vocabulary(commands: readonly Command[]): Record<string, Area> {
   return {
     work: { weight: 9, most: 4, operations: workOperations },
+    // What an ERP is there for goes on in every history.
+    orders: { weight: 4, most: 3, operations: orderOperations },
     erp: { weight: 8, most: 6, operations: erpOperations },
     service: { weight: 4, most: 4, operations: serviceOperations },
     operator: { weight: 3, most: 5, operations: operatorOperations },
@@ -100,6 +102,7 @@ export async function tell(history: History, areas: Record<string, Area>, run: R
   const world = new World(folder, history.personality, history.seed, run);
   world.onCommand = onCommand;
   const story: string[] = [];
+  const note = (what: string) => story.push(`${stamp(world)} ${what.replaceAll(folder, '…')}`);
   let steps = 0;
   try {
     watchEffects(world);
@@ -108,12 +111,12 @@ export async function tell(history: History, areas: Record<string, Area>, run: R
       if (!operation) throw new Error(`There is no operation "${step.name}".`);
       const what = await operation(world, new Dice(step.seed));
       steps++;
-      if (what !== null) story.push(`${stamp(world)} ${what}`);
+      if (what !== null) note(what);
       const pruned = world.daemon ? wrongHistory(world) : [];
       const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...pruned];
       if (wrong.length > 0) return { wrong, story, steps, arrivals: world.service.arrivals };
     }
-    const wrong = await heal(world, new Dice(history.seed ^ 0xbea1), (line) => story.push(`${stamp(world)} ${line}`), doctor);
+    const wrong = await heal(world, new Dice(history.seed ^ 0xbea1), note, doctor);
     return { wrong: [...new Set([...world.wrong, ...world.service.wrong, ...wrong])], story, steps, arrivals: world.service.arrivals };
   } finally {
     world.close();

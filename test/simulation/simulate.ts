@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { rememberSettings } from '../../src/config/load-settings.js';
@@ -8,6 +10,8 @@ import { real, realFs } from './machine/intercept.js';
 import { interceptStore } from './machine/intercept-store.js';
 import type { Ended } from './world/world.js';
 import { doctored, soundHistory } from './prove.js';
+import { staleNames, unknownValues } from './world/command-operations.js';
+import { settingsAmiss } from './world/settings-operations.js';
 import { interceptNetwork } from './world/network.js';
 
 const say = (line: string) => void real.write(`${line}\n`);
@@ -43,14 +47,15 @@ export async function main(argv: readonly string[]): Promise<number> {
   const without = option(argv, '--without')?.split(',') ?? [];
   for (const area of Object.values(areas))
     area.operations = Object.fromEntries(Object.entries(area.operations).filter(([name]) => !without.includes(name)));
-  const folder = `/dev/shm/waybill-simulation-${real.pid}`;
+  // Its name stands in what commands print, so that it is as long everywhere.
+  const folder = join(realFs.existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), `waybill-simulation-${String(real.pid).padStart(8, '0')}`);
   const trace = argv.includes('--trace')
     ? ({ argv: typed, process: { state, exitCode, out, err } }: Ended) => say(`$ waybill ${typed.join(' ')}\n${out}${err}(${state} ${exitCode})`)
     : null;
   const told = (history: History) => tell(history, areas, run, folder, trace);
   if (argv.includes('--prove')) return prove(areas, folder);
   if (argv.includes('--vocabulary')) {
-    say(JSON.stringify(Object.fromEntries(Object.entries(areas).map(([name, { operations }]) => [name, Object.keys(operations)]))));
+    say(JSON.stringify(await vocabularyReport(areas, Number(option(argv, '--histories') ?? 3000))));
     return 0;
   }
   const isJson = argv.includes('--json');
@@ -78,6 +83,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     steps += end.steps;
     if (argv.includes('--wire')) for (const one of end.arrivals) say(JSON.stringify(one));
     if (argv.includes('--verbose')) say(`${history.seed}: ${end.wrong.join(' | ') || 'well'}\n  ${end.story.join('\n  ')}`);
+    if (argv.includes('--digest')) say(JSON.stringify({ seed: history.seed, digest: digestOf(end) }));
     if (end.wrong.length === 0) continue;
     found++;
     const kind = kindOf(end.wrong[0] as string);
@@ -104,6 +110,21 @@ export async function main(argv: readonly string[]): Promise<number> {
   };
   say(isJson ? JSON.stringify(summary) : `\n${JSON.stringify(summary)}`);
   return found > 0 ? 1 : 0;
+}
+
+/** Stands for all that happened: the same on every machine. */
+function digestOf({ story, arrivals, wrong }: Awaited<ReturnType<typeof tell>>): string {
+  return hash('sha256', JSON.stringify([story, arrivals.map(({ query, ...one }) => [one, String(query)]), wrong])).slice(0, 16);
+}
+
+/** How often each operation is drawn, and what of the product's own tables nobody thought of. */
+async function vocabularyReport(areas: ReturnType<typeof vocabulary>, histories: number) {
+  const drawn: Record<string, number> = {};
+  for (const { operations } of Object.values(areas)) for (const name of Object.keys(operations)) drawn[name] = 0;
+  for (let seed = 1; seed <= histories; seed++)
+    for (const { name } of drawHistory(seed, areas, null).steps) drawn[name] = (drawn[name] ?? 0) + 1;
+  const commands = await allCommands();
+  return { drawn, amiss: [...unknownValues(commands), ...staleNames(commands), ...settingsAmiss()] };
 }
 
 /** Does to sound worlds what the oracle must notice. Prints a line of JSON for each. */

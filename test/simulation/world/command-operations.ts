@@ -24,7 +24,6 @@ export const leftOut: Readonly<Record<string, string>> = {
 export const optionsLeftOut: Readonly<Record<string, string>> = {
   '--config': 'every command gets the one of its history',
   '--watch': 'never ends',
-  '--from': 'of `erp side-tables` is the host of an account; elsewhere it is given',
 };
 
 /** Once something waited for a yes, these would say what may not be so: what is true is said by `operatorOperations`. */
@@ -48,8 +47,12 @@ export function everyCommand(commands: readonly Command[], path = ''): Described
 
 /** Every command with every option, as the product's own table has them. */
 export function commandOperations(commands: readonly Command[]): Operations {
-  const described = everyCommand(commands).filter(({ name }) => leftOut[name] === undefined && leftOut[name.split(' ')[0] as string] === undefined);
-  return Object.fromEntries(described.map(({ name, command }) => [`waybill ${name}`, operationOf(name, command)]));
+  return Object.fromEntries(described(commands).map(({ name, command }) => [`waybill ${name}`, operationOf(name, command)]));
+}
+
+function described(commands: readonly Command[]): Described[] {
+  const isLeftOut = (name: string) => leftOut[name] !== undefined || leftOut[name.split(' ')[0] as string] !== undefined;
+  return everyCommand(commands).filter(({ name }) => !isLeftOut(name));
 }
 
 function operationOf(name: string, command: Command): Operation {
@@ -75,52 +78,71 @@ function given(world: World, dice: Dice, option: Option): string[] {
   return [long, valueOf(world, dice, long, option.argChoices)];
 }
 
-const day = (world: World, dice: Dice) =>
+const day: Value = (world, dice) =>
   new Date(world.machine.wallMs - dice.pick([-1, 0, 0, 1, 2, 30]) * 86_400_000).toISOString().slice(0, 10);
 
-/** Sensible values for an option or an argument, and wrong ones. By its name, because commander knows no more of it. */
+type Value = (world: World, dice: Dice) => string;
+
+const key: Value = ({ erp }, dice) => {
+  const known = [...erp.orders().flatMap(({ id, number }) => [String(id), number]), ...erp.customers().map(({ id }) => String(id))];
+  return dice.chance(0.1) ? 'nobody' : (dice.pickOrNull(known.filter(Boolean)) ?? '1');
+};
+const givenFile: Value = ({ erp, service, folder }, dice) => {
+  const file = join(folder, 'files', 'given.csv');
+  const rows = erp.orders().map(({ id }) => `${id},${dice.pickOrNull(service.live('orders'))?.id ?? 'O-0'}`);
+  realFs.writeFileSync(file, `${rows.join('\n')}\n`);
+  return dice.chance(0.1) ? join(folder, 'files', 'no-such-file') : file;
+};
+const newFile: Value = ({ folder }, dice) => join(folder, 'files', `written-${dice.below(3)}`);
+const text: Value = (_world, dice) => dice.pick(['a reason', 'e', '1']);
+
+/** Sensible values of options and arguments, and wrong ones, by name: commander knows no more of them. */
+export const values: Readonly<Record<string, Value>> = {
+  '--key': key,
+  key,
+  old: key,
+  new: key,
+  '--limit': (_world, dice) => String(1 + dice.below(5)),
+  '--from': day,
+  '--to': day,
+  '--since': day,
+  '--until': day,
+  '--sent-since': day,
+  '--month': (world, dice) => day(world, dice).slice(0, 7),
+  '--source': (_world, dice) => dice.pick(['default', 'default', 'elsewhere']),
+  '--service-id': ({ service }, dice) => dice.pickOrNull(service.records)?.id ?? 'O-0',
+  '--list': ({ lastFingerprint }) => lastFingerprint ?? 'abcdef',
+  '--file': givenFile,
+  '--bindings': givenFile,
+  '--heads': givenFile,
+  '--csv': newFile,
+  '--report': newFile,
+  file: newFile,
+  '--reason': text,
+  '--reason-like': text,
+  '--outcome': text,
+  '--event': text,
+};
+
 function valueOf(world: World, dice: Dice, name: string, choices: readonly string[] | undefined): string {
-  if (choices) return dice.pick(choices);
-  const { erp, service, folder } = world;
-  switch (name) {
-    case '--key':
-    case 'key':
-    case 'old':
-    case 'new': {
-      const known = [...erp.orders().flatMap(({ id, number }) => [String(id), number]), ...erp.customers().map(({ id }) => String(id))];
-      return dice.chance(0.1) ? 'nobody' : (dice.pickOrNull(known.filter(Boolean)) ?? '1');
-    }
-    case '--limit':
-      return String(1 + dice.below(5));
-    case '--from':
-    case '--to':
-    case '--since':
-    case '--until':
-    case '--sent-since':
-      return day(world, dice);
-    case '--month':
-      return day(world, dice).slice(0, 7);
-    case '--source':
-      return dice.pick(['default', 'default', 'elsewhere']);
-    case '--service-id':
-      return dice.pickOrNull(service.records)?.id ?? 'O-0';
-    case '--list':
-      return world.lastFingerprint ?? 'abcdef';
-    case '--file':
-    case '--bindings':
-    case '--heads': {
-      const file = join(folder, 'files', 'given.csv');
-      const rows = erp.orders().map(({ id }) => `${id},${dice.pickOrNull(service.live('orders'))?.id ?? 'O-0'}`);
-      realFs.writeFileSync(file, `${rows.join('\n')}\n`);
-      return dice.chance(0.1) ? join(folder, 'files', 'no-such-file') : file;
-    }
-    case '--csv':
-    case '--report':
-    case 'file':
-      return join(folder, 'files', `written-${dice.below(3)}`);
-    default:
-      return dice.pick(['a reason', 'e', '1']);
-  }
+  return choices ? dice.pick(choices) : (values[name] ?? text)(world, dice);
+}
+
+/** Options and arguments of which nobody has said what to give. */
+export function unknownValues(commands: readonly Command[]): string[] {
+  const isKnown = (name: string) => values[name] !== undefined || optionsLeftOut[name] !== undefined;
+  return described(commands).flatMap(({ name, command }) => [
+    ...command.registeredArguments.filter((one) => !one.argChoices && !isKnown(one.name())).map((one) => `${name} ${one.name()}`),
+    ...command.options
+      .filter((one) => (one.required || one.optional) && !one.argChoices && !isKnown(one.long ?? ''))
+      .map((one) => `${name} ${one.long}`),
+  ]);
+}
+
+/** What is left out and does not exist. */
+export function staleNames(commands: readonly Command[]): string[] {
+  const names = new Set(everyCommand(commands).flatMap(({ name }) => [name, name.split(' ')[0] as string]));
+  return Object.keys(leftOut).filter((name) => !names.has(name));
 }
 
 /** Where a command is struck: anywhere, or not at all. */

@@ -22,8 +22,8 @@ const nameOf = ({ id, number, ref }: OrderRow) => `order ${id} (${number}, ${ref
 const oddTexts = ['', ' ', 'ö€漢', '🙂'.repeat(5), 'x'.repeat(300), 'a\u0000b', "'; --", '=1+1', 'line\nbreak', null];
 const oddFigures = ['0', '-1', '2.5', '1e3', '', 'many', '99999999999999999999', '95', null];
 
-/** What people, imports and the database itself do in the ERP. */
-export const erpOperations: Operations = {
+/** What people do in an ERP all day. */
+export const orderOperations: Operations = {
   'create an order': ({ erp }, dice) => {
     erp.addOrder(dice);
     return 'a new order';
@@ -32,6 +32,14 @@ export const erpOperations: Operations = {
     for (let i = 0; i < 3; i++) erp.addOrder(dice);
     return 'three new orders';
   },
+  'edit the lines': onOrder(({ erp }, order, dice) => {
+    erp.setLines(order, erp.drawLines(dice), true);
+    return `other lines in ${nameOf(order)}`;
+  }),
+};
+
+/** What people, imports and the database itself do in the ERP. */
+export const erpOperations: Operations = {
   'create an order that commits late': ({ erp }, dice) => {
     const agoMs = dice.pick([1, 5, 20, 90]) * minuteMs;
     erp.addOrder(dice, { agoMs });
@@ -49,10 +57,6 @@ export const erpOperations: Operations = {
     erp.saveOtherHalves();
     return 'the lines that were missing';
   },
-  'edit the lines': onOrder(({ erp }, order, dice) => {
-    erp.setLines(order, erp.drawLines(dice), true);
-    return `other lines in ${nameOf(order)}`;
-  }),
   'edit the lines without a sign': onOrder(({ erp }, order, dice) => {
     erp.setLines(order, erp.drawLines(dice), false);
     return `other lines in ${nameOf(order)}, whose changed-at stays`;

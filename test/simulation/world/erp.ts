@@ -41,7 +41,7 @@ const schema = `
   CREATE TABLE lines (id INTEGER PRIMARY KEY AUTOINCREMENT, order_id INTEGER, line_no INTEGER, sku TEXT, qty TEXT, price TEXT);
 `;
 
-export const mostOrders = 6;
+export const mostOrders = 9;
 const mostCustomers = 4;
 
 /** What the ERP was at a moment: a backup of it. */

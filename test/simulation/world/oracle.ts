@@ -155,7 +155,12 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
     const isOpen = said?.messages?.some((one) => ['pending', 'sending', 'in_doubt', 'parked'].includes(one.state));
     const isDiscarded = said?.messages?.some((one) => one.state === 'discarded');
     if (isDiscarded) continue;
-    if (isOpen) continue;
+    if (isOpen) {
+      const why = `${said?.where} ${said?.why?.join(' ')} [${state?.state} ${state?.parkClass} ${state?.reason}]`;
+      if (isHelped && said?.messages?.some(({ parkClass }) => parkClass === 'unproven' || parkClass === 'conflict' || parkClass === 'held'))
+        wrong.push(`unhelped: ${order.ref} (key ${world.keyOf(order)}) ${held ? 'differs' : 'is not'} at the service, and what people say of it changes nothing: ${why}`);
+      continue;
+    }
     if ((await heldReason(world)) !== null) continue;
     wrong.push(
       `${held ? 'differs' : 'missing'}: ${order.ref} (key ${world.keyOf(order)}) is ${held ? JSON.stringify(held.fields) : 'not'} at the service${held ? `, ${JSON.stringify(wanted)} in the ERP` : ''}; Waybill says: ${said ? `${said.where} ${said.why?.join(' ')} [${state?.state} ${state?.operation}]` : lastError(world)}`,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type SettingEntry, settingList } from '../../../src/config/setting-list.js';
-import type { Dice } from './dice.js';
+import { Dice } from './dice.js';
 import type { Operations } from './operation.js';
 import type { World } from './world.js';
 
@@ -70,6 +70,14 @@ export const settingsLeftOut: Readonly<Record<string, string>> = {
 };
 
 export const isLeftOut = (path: string) => Object.keys(settingsLeftOut).some((start) => path.startsWith(start));
+
+/** What is left out and does not exist, and what nobody knows how to draw. */
+export function settingsAmiss(): string[] {
+  const paths = settingList.map(({ path }) => path);
+  const stale = Object.keys(settingsLeftOut).filter((start) => !paths.some((path) => path.startsWith(start)));
+  const undrawn = drawnSettings.filter((entry) => Array.from({ length: 20 }, (_, i) => draw(entry, new Dice(i))).every((value) => value === undefined));
+  return [...stale, ...undrawn.map(({ path }) => path)];
+}
 
 /** Those of one value each, that the schema itself says how to draw. */
 export const drawnSettings = settingList.filter(({ path }) => !isLeftOut(path));
