@@ -56,7 +56,8 @@ export async function resolveTruthfully(world: World, message: Listed, dice: Dic
     world.discarded.add(name);
     return world.command(['outbox', 'discard', ...about], drawStrike(dice));
   };
-  if (parkClass === 'held') {
+  // A change of what may be another record waits for the same look as what a brake holds.
+  if (parkClass === 'held' || (parkClass === 'conflict' && operation !== 'create')) {
     const isSame = await isWhatIsBound(world, message, found);
     if (isSame) return world.command(['confirm', `${entity}s`, '--key', sourceKey, ...says], drawStrike(dice));
     // The record has another key: Waybill names the command that says so.
