@@ -66,6 +66,7 @@ function drawPersonality(dice: Dice): Personality {
     keepsRemoved: dice.chance(0.2),
     shiftsLists: dice.chance(0.3),
     repeatsNumbers: dice.chance(0.1),
+    announces: dice.chance(0.4),
     removals: { orders: { onCancelled: told(), onDeleted: told() }, customers: { onCancelled: told(), onDeleted: told() } },
   };
 }

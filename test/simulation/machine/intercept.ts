@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { Database } from 'better-sqlite3';
 import { type DiskFault, disk } from './disk.js';
 import { machine, running } from './machine.js';
-import { Gone } from './process.js';
+import { Gone, type SimProcess } from './process.js';
 
 /*
  * Puts the simulated machine in the place of the one that Node shows: clocks, timers, dice, files, signals, processes and
@@ -255,6 +255,50 @@ childProcess.execFile = (file: string, ...given: unknown[]) => {
   const error = Object.assign(new Error(`spawn ${file} ENOENT`), { code: 'ENOENT' });
   process.nextTick(() => done?.(error));
   return { on: () => undefined, stdin: null };
+};
+
+// ---- Servers ---------------------------------------------------------------------------------------------------------
+
+const http = require('node:http');
+const listenForReal = http.Server.prototype.listen;
+const addressForReal = http.Server.prototype.address;
+const closeForReal = http.Server.prototype.close;
+
+/** A server of a simulated process, which listens on no socket. */
+interface Listening {
+  owner: SimProcess;
+  server: { emit(event: string, ...given: unknown[]): boolean };
+}
+/** By port, on the one machine. */
+export const listening = new Map<number, Listening>();
+const portOf = new WeakMap<object, number>();
+
+http.Server.prototype.listen = function (this: Listening['server'] & { once(event: string, work: () => void): void }, ...given: unknown[]) {
+  const owner = running.getStore();
+  if (!owner) return listenForReal.apply(this, given);
+  const port = typeof given[0] === 'object' ? (given[0] as { port: number }).port : Number(given[0]);
+  const done = given.find((one) => typeof one === 'function') as (() => void) | undefined;
+  const taken = listening.get(port);
+  if (taken?.owner.isThere) {
+    const error = Object.assign(new Error(`listen EADDRINUSE: address already in use 127.0.0.1:${port}`), { code: 'EADDRINUSE' });
+    process.nextTick(() => this.emit('error', error));
+    return this;
+  }
+  listening.set(port, { owner, server: this });
+  portOf.set(this, port);
+  process.nextTick(() => done?.());
+  return this;
+};
+http.Server.prototype.address = function (this: object) {
+  const port = portOf.get(this);
+  return port === undefined ? addressForReal.call(this) : { address: '127.0.0.1', family: 'IPv4', port };
+};
+http.Server.prototype.close = function (this: object, done?: () => void) {
+  const port = portOf.get(this);
+  if (port === undefined) return closeForReal.call(this, done);
+  if (listening.get(port)?.server === this) listening.delete(port);
+  process.nextTick(() => done?.());
+  return this;
 };
 
 // ---- Dice ------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { listening } from '../machine/intercept.js';
 import { machine, running } from '../machine/machine.js';
 import type { Service } from './service.js';
 
@@ -106,4 +107,19 @@ async function travel(sent: Sent, handler: Handler): Promise<void> {
       })();
     });
   });
+}
+
+/** Sends a request to whoever listens on this port of the simulated machine. @returns the status; null: nobody answered */
+export async function post(port: number, path: string, headers: Record<string, string>, body: string): Promise<number | null> {
+  const found = listening.get(port);
+  if (!found || found.owner.state !== 'running') return null;
+  const { default: inject } = await import('light-my-request');
+  const serve = (request: unknown, response: unknown) => running.run(found.owner, () => void found.server.emit('request', request, response));
+  const answer = running.run(found.owner, () => inject(serve as never, { method: 'POST', url: path, headers, payload: body }));
+  let status: number | null = null;
+  void answer.then(({ statusCode }) => {
+    status = statusCode;
+  });
+  await machine().run(5_000, () => status !== null);
+  return status;
 }

@@ -1,6 +1,10 @@
+import type { Dice } from './dice.js';
 import type { Operations } from './operation.js';
-import { network } from './network.js';
+import { createHmac } from 'node:crypto';
+import { network, post } from './network.js';
 import { fates, type Weather } from './service.js';
+import { webhookPort, webhookSecret } from './settings.js';
+import type { World } from './world.js';
 
 const scopes: Weather['only'][] = ['all', 'writes', 'reads', 'orders', 'customers', 'invoices'];
 
@@ -17,6 +21,23 @@ const weather: Operations = Object.fromEntries(
     },
   ]),
 );
+
+/** Tells whoever listens of what happened, as Standard Webhooks has it. */
+async function announce(world: World, id: string, type: string, data: object, signedAgoMs = 0, isForged = false): Promise<string> {
+  const seconds = String(Math.floor((world.machine.wallMs - world.machine.wallOffsetMs - signedAgoMs) / 1000));
+  const body = JSON.stringify({ type, data });
+  const key = Buffer.from(isForged ? 'somebody else' : webhookSecret, 'base64');
+  const signature = `v1,${createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')}`;
+  const headers = { 'webhook-id': id, 'webhook-timestamp': seconds, 'webhook-signature': signature, 'content-type': 'application/json' };
+  const status = await post(webhookPort, '/webhooks', headers, body);
+  return `it announces ${type} ${JSON.stringify(data)} (${status ?? 'nobody listens'})`;
+}
+
+async function announcePayment(world: World, dice: Dice): Promise<string | null> {
+  const invoice = dice.pickOrNull(world.service.invoices);
+  if (!invoice) return null;
+  return announce(world, `event-${invoice.no}-${invoice.paid}`, 'payment.succeeded', { invoice_no: invoice.no }, dice.pick([0, 0, 0, 600_000]), dice.chance(0.1));
+}
 
 /** What the service, the people there, and the way to it do. */
 export const serviceOperations: Operations = {
@@ -72,10 +93,16 @@ export const serviceOperations: Operations = {
     invoice.paid += Math.ceil((invoice.amount - invoice.paid) / 3);
     return `part of ${invoice.no} is paid`;
   },
-  'a payment': ({ service }, dice) => {
-    const invoice = dice.pickOrNull(service.unpaid());
+  'a payment': async (world, dice) => {
+    const invoice = dice.pickOrNull(world.service.unpaid());
     if (!invoice) return null;
     invoice.paid = invoice.amount;
-    return `${invoice.no} is paid`;
+    if (!world.personality.announces) return `${invoice.no} is paid`;
+    return `${invoice.no} is paid; ${await announce(world, `event-${invoice.no}-${invoice.paid}`, 'payment.succeeded', { invoice_no: invoice.no })}`;
+  },
+  'an announcement of a payment, perhaps late, old or forged': (world, dice) => (world.personality.announces ? announcePayment(world, dice) : null),
+  'an announcement of an order': (world, dice) => {
+    const order = world.personality.announces ? dice.pickOrNull(world.service.records.filter(({ kind }) => kind === 'orders')) : null;
+    return order && announce(world, `event-${order.id}-${world.machine.elapsedMs}`, 'order.status_changed', { order_id: order.id });
   },
 };

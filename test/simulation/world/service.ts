@@ -26,6 +26,8 @@ export interface Personality {
   shiftsLists: boolean;
   /** Two invoices may have one number. */
   repeatsNumbers: boolean;
+  /** It sends webhooks. */
+  announces: boolean;
   /** What it is told of records that are cancelled or deleted. */
   removals: Record<'orders' | 'customers', Record<'onCancelled' | 'onDeleted', 'nothing' | 'delete'>>;
 }

@@ -5,9 +5,12 @@ import { deadlineMs } from './world.js';
 // biome-ignore lint/suspicious/noExplicitAny: as it stands in the file
 export type SettingsTree = { [name: string]: any };
 
+export const webhookPort = 8787;
+export const webhookSecret = Buffer.from('a simulated secret of 32 bytes..').toString('base64');
+
 /** A configuration that is true of this service. */
 export function settingsFor({ folder, personality }: { folder: string; personality: Personality }): SettingsTree {
-  const { removals, keyLifetimeMs, comparesBodies, stores, customerIds, lookUp, updates, limit } = personality;
+  const { announces, removals, keyLifetimeMs, comparesBodies, stores, customerIds, lookUp, updates, limit } = personality;
   return {
     installation: 'simulated',
     erp: { type: 'sqlite', file: join(folder, 'erp', 'erp.sqlite'), timeZone: 'UTC' },
@@ -66,6 +69,7 @@ export function settingsFor({ folder, personality }: { folder: string; personali
     },
     store: { type: 'sqlite', file: join(folder, 'store', 'waybill.sqlite') },
     invoices: { pageSize: 2 },
+    webhooks: announces ? { enabled: true, port: webhookPort, secretFiles: ['webhook-secret'] } : { enabled: false },
     capture: { overlapSeconds: 600 },
     delivery: { backoffBaseSeconds: 1, backoffMaxSeconds: 30 },
   };

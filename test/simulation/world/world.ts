@@ -9,7 +9,7 @@ import { Erp, type OrderRow } from './erp.js';
 import { connectTo } from './network.js';
 import { type Personality, Service } from './service.js';
 import { presentations } from './settings-operations.js';
-import { type SettingsTree, settingsFor } from './settings.js';
+import { type SettingsTree, settingsFor, webhookSecret } from './settings.js';
 
 export const deadlineMs = 5_000;
 const minuteMs = 60_000;
@@ -82,6 +82,7 @@ export class World {
     this.erp = new Erp(join(folder, 'erp', 'erp.sqlite'), this.machine);
     this.service = new Service(personality, this.machine, deadlineMs, () => this.machine.random());
     connectTo(this.service);
+    realFs.writeFileSync(join(folder, 'config', 'webhook-secret'), `whsec_${webhookSecret}`, { mode: 0o600 });
     this.settings = settingsFor(this);
     if (!this.writeSettings()) throw new Error('Waybill refuses the settings with which a history begins.');
   }
