@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import { join } from 'node:path';
 import { realFs } from '../machine/intercept.js';
 import { drawStrike, told } from './command-operations.js';
 import type { Dice } from './dice.js';
 import type { Operations } from './operation.js';
+import { customerRecord, orderRecord } from './records.js';
 import type { ServiceRecord } from './service.js';
 import type { Ended, World } from './world.js';
 
@@ -66,9 +68,16 @@ export async function resolveTruthfully(world: World, message: Listed, dice: Dic
     return discard();
   }
   if (found === undefined) return discard();
-  if (operation !== 'create') return world.command(['outbox', 'resolve', '--not-delivered', ...about], drawStrike(dice));
-  const is = found === null ? ['--not-delivered'] : ['--delivered', '--service-id', found.id];
+  const isThere = operation === 'delete' ? found === null : found !== null && (operation === 'create' || holdsWhatTheErpSays(world, message, found));
+  const is = isThere ? ['--delivered', ...(found ? ['--service-id', found.id] : [])] : ['--not-delivered'];
   return world.command(['outbox', 'resolve', ...is, ...about], drawStrike(dice));
+}
+
+function holdsWhatTheErpSays(world: World, { entity, sourceKey }: Listed, found: ServiceRecord): boolean {
+  const order = world.erp.orders().find((one) => world.keyOf(one) === sourceKey);
+  const customer = world.erp.customers().find(({ id }) => String(id) === sourceKey);
+  const wanted = entity === 'order' ? order && orderRecord(world, order) : customer && customerRecord(world, customer);
+  return isDeepStrictEqual(JSON.parse(JSON.stringify(found.fields)), JSON.parse(JSON.stringify(wanted ?? null)));
 }
 
 /** Whether what is held may go: a new record that is not there yet, a change of the very record, or the removal of one that is gone. */
