@@ -67,7 +67,10 @@ function drawPersonality(dice: Dice): Personality {
     shiftsLists: dice.chance(0.3),
     repeatsNumbers: dice.chance(0.1),
     announces: dice.chance(0.4),
-    removals: { orders: { onCancelled: told(), onDeleted: told() }, customers: { onCancelled: told(), onDeleted: told() } },
+    removals: {
+      orders: { onCancelled: told(), onDeleted: told() },
+      customers: { onCancelled: told(), onDeleted: told() },
+    },
   };
 }
 
@@ -98,7 +101,14 @@ export function drawHistory(seed: number, areas: Record<string, Area>, focus: st
 }
 
 /** Tells a history: the same one has the same end on every machine. */
-export async function tell(history: History, areas: Record<string, Area>, run: Run, folder: string, onCommand: World['onCommand'] = null, doctor?: (world: World) => void): Promise<Told> {
+export async function tell(
+  history: History,
+  areas: Record<string, Area>,
+  run: Run,
+  folder: string,
+  onCommand: World['onCommand'] = null,
+  doctor?: (world: World) => void,
+): Promise<Told> {
   const operations: Operations = Object.assign({}, ...Object.values(areas).map((one) => one.operations));
   const world = new World(folder, history.personality, history.seed, run);
   world.onCommand = onCommand;
@@ -118,7 +128,12 @@ export async function tell(history: History, areas: Record<string, Area>, run: R
       if (wrong.length > 0) return { wrong, story, steps, arrivals: world.service.arrivals };
     }
     const wrong = await heal(world, new Dice(history.seed ^ 0xbea1), note, doctor);
-    return { wrong: [...new Set([...world.wrong, ...world.service.wrong, ...wrong])], story, steps, arrivals: world.service.arrivals };
+    return {
+      wrong: [...new Set([...world.wrong, ...world.service.wrong, ...wrong])],
+      story,
+      steps,
+      arrivals: world.service.arrivals,
+    };
   } finally {
     world.close();
   }
@@ -133,7 +148,12 @@ function stamp({ machine }: World): string {
 export const kindOf = (wrong: string) => wrong.split(':')[0] as string;
 
 /** The fewest steps that still end in a finding of the same kind: parts are left out, ever smaller ones. */
-export async function shrink(history: History, kind: string, told: (history: History) => Promise<Told>, most = 60): Promise<History> {
+export async function shrink(
+  history: History,
+  kind: string,
+  told: (history: History) => Promise<Told>,
+  most = 60,
+): Promise<History> {
   let best = history;
   let left = most;
   const fails = async (steps: Step[]) => {
@@ -142,7 +162,11 @@ export async function shrink(history: History, kind: string, told: (history: His
     const { wrong } = await told(tried);
     return wrong.some((one) => kindOf(one) === kind) ? tried : null;
   };
-  for (let size = Math.ceil(best.steps.length / 2); size >= 1 && left > 0; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+  for (
+    let size = Math.ceil(best.steps.length / 2);
+    size >= 1 && left > 0;
+    size = size === 1 ? 0 : Math.ceil(size / 2)
+  ) {
     for (let at = 0; at < best.steps.length && left > 0; ) {
       const without = [...best.steps.slice(0, at), ...best.steps.slice(at + size)];
       const smaller = await fails(without);

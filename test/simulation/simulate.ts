@@ -3,16 +3,16 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { rememberSettings } from '../../src/config/load-settings.js';
 import { allCommands, run } from '../../src/cli/run.js';
+import { rememberSettings } from '../../src/config/load-settings.js';
 import { drawHistory, type History, kindOf, shrink, tell, vocabulary } from './history.js';
 import { real, realFs } from './machine/intercept.js';
 import { interceptStore } from './machine/intercept-store.js';
-import type { Ended } from './world/world.js';
 import { doctored, soundHistory } from './prove.js';
 import { staleNames, unknownValues } from './world/command-operations.js';
-import { settingsAmiss } from './world/settings-operations.js';
 import { interceptNetwork } from './world/network.js';
+import { settingsAmiss } from './world/settings-operations.js';
+import type { Ended } from './world/world.js';
 
 const say = (line: string) => void real.write(`${line}\n`);
 
@@ -48,9 +48,13 @@ export async function main(argv: readonly string[]): Promise<number> {
   for (const area of Object.values(areas))
     area.operations = Object.fromEntries(Object.entries(area.operations).filter(([name]) => !without.includes(name)));
   // Its name stands in what commands print, so that it is as long everywhere.
-  const folder = join(realFs.existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), `waybill-simulation-${String(real.pid).padStart(8, '0')}`);
+  const folder = join(
+    realFs.existsSync('/dev/shm') ? '/dev/shm' : tmpdir(),
+    `waybill-simulation-${String(real.pid).padStart(8, '0')}`,
+  );
   const trace = argv.includes('--trace')
-    ? ({ argv: typed, process: { state, exitCode, out, err } }: Ended) => say(`$ waybill ${typed.join(' ')}\n${out}${err}(${state} ${exitCode})`)
+    ? ({ argv: typed, process: { state, exitCode, out, err } }: Ended) =>
+        say(`$ waybill ${typed.join(' ')}\n${out}${err}(${state} ${exitCode})`)
     : null;
   const told = (history: History) => tell(history, areas, run, folder, trace);
   if (argv.includes('--prove')) return prove(areas, folder);
@@ -69,7 +73,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   let found = 0;
   const pairs = new Map<string, number>();
   for (let i = 0; i < count; i++) {
-    const history = given ? (historyIn(realFs.readFileSync(given, 'utf8'))) : drawHistory(first + i, areas, focus);
+    const history = given ? historyIn(realFs.readFileSync(given, 'utf8')) : drawHistory(first + i, areas, focus);
     for (let at = 1; at < history.steps.length; at++) {
       const pair = `${history.steps[at - 1]?.name} → ${history.steps[at]?.name}`;
       pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
@@ -82,7 +86,8 @@ export async function main(argv: readonly string[]): Promise<number> {
     }
     steps += end.steps;
     if (argv.includes('--wire')) for (const one of end.arrivals) say(JSON.stringify(one));
-    if (argv.includes('--verbose')) say(`${history.seed}: ${end.wrong.join(' | ') || 'well'}\n  ${end.story.join('\n  ')}`);
+    if (argv.includes('--verbose'))
+      say(`${history.seed}: ${end.wrong.join(' | ') || 'well'}\n  ${end.story.join('\n  ')}`);
     if (argv.includes('--digest')) say(JSON.stringify({ seed: history.seed, digest: digestOf(end) }));
     if (end.wrong.length === 0) continue;
     found++;
@@ -114,7 +119,10 @@ export async function main(argv: readonly string[]): Promise<number> {
 
 /** Stands for all that happened: the same on every machine. */
 function digestOf({ story, arrivals, wrong }: Awaited<ReturnType<typeof tell>>): string {
-  return hash('sha256', JSON.stringify([story, arrivals.map(({ query, ...one }) => [one, String(query)]), wrong])).slice(0, 16);
+  return hash(
+    'sha256',
+    JSON.stringify([story, arrivals.map(({ query, ...one }) => [one, String(query)]), wrong]),
+  ).slice(0, 16);
 }
 
 /** How often each operation is drawn, and what of the product's own tables nobody thought of. */
@@ -129,7 +137,11 @@ async function vocabularyReport(areas: ReturnType<typeof vocabulary>, histories:
 
 /** Does to sound worlds what the oracle must notice. Prints a line of JSON for each. */
 async function prove(areas: ReturnType<typeof vocabulary>, folder: string): Promise<number> {
-  const personality = { ...drawHistory(1, areas, null).personality, keyLifetimeMs: 86_400_000, limit: { requests: 10, perMs: 1_000 } };
+  const personality = {
+    ...drawHistory(1, areas, null).personality,
+    keyLifetimeMs: 86_400_000,
+    limit: { requests: 10, perMs: 1_000 },
+  };
   const history = soundHistory({ ...personality, flagsRefusals: false, customerIds: 'code' });
   const sound = await tell(history, areas, run, folder);
   say(JSON.stringify({ done: 'nothing', wanted: null, found: sound.wrong }));

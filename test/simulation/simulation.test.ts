@@ -8,7 +8,9 @@ const main = join(projectRoot, 'dist/test/simulation/main.js');
 
 /** In a process of its own: it puts a simulated machine in the place of the real one. @returns its lines of JSON */
 async function simulate(...argv: string[]): Promise<Record<string, unknown>[]> {
-  const { stdout } = await promisify(execFile)(process.execPath, [main, ...argv], { maxBuffer: 64 * 1024 * 1024 }).catch(
+  const { stdout } = await promisify(execFile)(process.execPath, [main, ...argv], {
+    maxBuffer: 64 * 1024 * 1024,
+  }).catch(
     // A finding is told by the exit code as well.
     (failed: { stdout: string; code?: number }) => {
       if (failed.code === 1 && failed.stdout) return failed;
@@ -40,7 +42,15 @@ describe('the simulated world', function () {
 
   it('tells the same history of a seed, whatever was told before it', async () => {
     const digests = async (seed: number, histories: number) => {
-      const lines = await simulate('--digest', '--json', '--no-shrink', '--seed', String(seed), '--histories', String(histories));
+      const lines = await simulate(
+        '--digest',
+        '--json',
+        '--no-shrink',
+        '--seed',
+        String(seed),
+        '--histories',
+        String(histories),
+      );
       return new Map(lines.flatMap(({ seed, digest }) => (digest === undefined ? [] : [[seed, digest] as const])));
     };
     const [several, last] = await Promise.all([digests(77, 4), digests(80, 1)]);

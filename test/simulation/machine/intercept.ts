@@ -2,8 +2,7 @@ import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { Readable } from 'node:stream';
 import type { Database } from 'better-sqlite3';
 import { type DiskFault, disk } from './disk.js';
-import { machine, running } from './machine.js';
-import { Gone, type SimProcess } from './process.js';
+import { Gone, machine, running, type SimProcess } from './machine.js';
 
 /*
  * Puts the simulated machine in the place of the one that Node shows: clocks, timers, dice, files, signals, processes and
@@ -111,7 +110,8 @@ Object.assign(timers, patched);
 
 timersPromises.setTimeout = (ms = 0, value: unknown, { signal }: { signal?: AbortSignal } = {}) =>
   new Promise((resolve, reject) => {
-    const aborted = () => Object.assign(new Error('The operation was aborted'), { name: 'AbortError', code: 'ABORT_ERR' });
+    const aborted = () =>
+      Object.assign(new Error('The operation was aborted'), { name: 'AbortError', code: 'ABORT_ERR' });
     if (signal?.aborted) return reject(aborted());
     const timer = new SimTimer(
       ms,
@@ -234,7 +234,10 @@ const writeTo = (stream: 'out' | 'err', otherwise: typeof real.write) =>
     if (done) process.nextTick(done);
     return true;
   }) as typeof process.stdout.write;
-for (const [name, kind, otherwise] of [['stdout', 'out', real.write], ['stderr', 'err', real.writeError]] as const) {
+for (const [name, kind, otherwise] of [
+  ['stdout', 'out', real.write],
+  ['stderr', 'err', real.writeError],
+] as const) {
   const usual = writeTo(kind, otherwise);
   const replaced = new WeakMap<object, unknown>();
   const whose = () => running.getStore() ?? machine;
@@ -273,14 +276,19 @@ interface Listening {
 export const listening = new Map<number, Listening>();
 const portOf = new WeakMap<object, number>();
 
-http.Server.prototype.listen = function (this: Listening['server'] & { once(event: string, work: () => void): void }, ...given: unknown[]) {
+http.Server.prototype.listen = function (
+  this: Listening['server'] & { once(event: string, work: () => void): void },
+  ...given: unknown[]
+) {
   const owner = running.getStore();
   if (!owner) return listenForReal.apply(this, given);
   const port = typeof given[0] === 'object' ? (given[0] as { port: number }).port : Number(given[0]);
   const done = given.find((one) => typeof one === 'function') as (() => void) | undefined;
   const taken = listening.get(port);
   if (taken?.owner.isThere) {
-    const error = Object.assign(new Error(`listen EADDRINUSE: address already in use 127.0.0.1:${port}`), { code: 'EADDRINUSE' });
+    const error = Object.assign(new Error(`listen EADDRINUSE: address already in use 127.0.0.1:${port}`), {
+      code: 'EADDRINUSE',
+    });
     process.nextTick(() => this.emit('error', error));
     return this;
   }
@@ -318,7 +326,9 @@ const uuid = () => {
 crypto.randomUUID = uuid;
 crypto.randomBytes = (size: number) => fill(Buffer.alloc(size));
 crypto.randomFillSync = fill;
-Object.defineProperty(globalThis, 'crypto', { value: { ...globalThis.crypto, subtle: globalThis.crypto.subtle, getRandomValues: fill, randomUUID: uuid } });
+Object.defineProperty(globalThis, 'crypto', {
+  value: { ...globalThis.crypto, subtle: globalThis.crypto.subtle, getRandomValues: fill, randomUUID: uuid },
+});
 
 // ---- Files -----------------------------------------------------------------------------------------------------------
 
@@ -338,12 +348,22 @@ function told(path: string): string | null {
   if (path === '/etc/machine-id') return `${disk().host.padEnd(32, '0')}\n`;
   const pid = /^\/proc\/(self|\d+)\/stat$/.exec(path)?.[1];
   if (pid === undefined) return null;
-  const found = pid === 'self' ? one : machine().processes.find(({ pid: other, isThere }) => String(other) === pid && isThere);
+  const found =
+    pid === 'self' ? one : machine().processes.find(({ pid: other, isThere }) => String(other) === pid && isThere);
   if (!found) throw Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' });
   return `${found.pid} (node) S ${Array.from({ length: 18 }, () => 0).join(' ')} ${found.pid * 7} 0`;
 }
 
-const readers = ['readFileSync', 'statSync', 'lstatSync', 'readdirSync', 'accessSync', 'existsSync', 'readlinkSync', 'statfsSync'];
+const readers = [
+  'readFileSync',
+  'statSync',
+  'lstatSync',
+  'readdirSync',
+  'accessSync',
+  'existsSync',
+  'readlinkSync',
+  'statfsSync',
+];
 const writers = [
   'writeFileSync',
   'mkdirSync',
@@ -415,7 +435,10 @@ fs.access = (path: unknown, ...more: unknown[]) => {
   }
   process.nextTick(() => done(error));
 };
-fs.createReadStream = (path: string, options: { encoding?: BufferEncoding; start?: number; end?: number } | BufferEncoding = {}) => {
+fs.createReadStream = (
+  path: string,
+  options: { encoding?: BufferEncoding; start?: number; end?: number } | BufferEncoding = {},
+) => {
   const { encoding, start = 0, end } = typeof options === 'string' ? { encoding: options } : options;
   const stream = new Readable({
     read() {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Command, Option } from 'commander';
 import { realFs } from '../machine/intercept.js';
-import type { Strike } from '../machine/process.js';
+import type { Strike } from '../machine/machine.js';
 import type { Dice } from './dice.js';
 import type { Operation, Operations } from './operation.js';
 import type { World } from './world.js';
@@ -47,11 +47,14 @@ export function everyCommand(commands: readonly Command[], path = ''): Described
 
 /** Every command with every option, as the product's own table has them. */
 export function commandOperations(commands: readonly Command[]): Operations {
-  return Object.fromEntries(described(commands).map(({ name, command }) => [`waybill ${name}`, operationOf(name, command)]));
+  return Object.fromEntries(
+    described(commands).map(({ name, command }) => [`waybill ${name}`, operationOf(name, command)]),
+  );
 }
 
 function described(commands: readonly Command[]): Described[] {
-  const isLeftOut = (name: string) => leftOut[name] !== undefined || leftOut[name.split(' ')[0] as string] !== undefined;
+  const isLeftOut = (name: string) =>
+    leftOut[name] !== undefined || leftOut[name.split(' ')[0] as string] !== undefined;
   return everyCommand(commands).filter(({ name }) => !isLeftOut(name));
 }
 
@@ -59,12 +62,17 @@ function operationOf(name: string, command: Command): Operation {
   return async (world, dice) => {
     const argv = name.split(' ');
     for (const argument of command.registeredArguments)
-      if (argument.required || dice.chance(0.5)) argv.push(valueOf(world, dice, argument.name(), argument.argChoices));
+      if (argument.required || dice.chance(0.5)) argv.push(valueFor(world, dice, argument.name(), argument.argChoices));
     const dryRun = command.options.find(({ long }) => long === '--dry-run');
     for (const option of command.options) argv.push(...given(world, dice, option));
     if (claims.test(name)) {
       if (dryRun && !argv.includes('--dry-run')) argv.push('--dry-run');
-      return told(await world.command(argv.filter((one) => one !== '--yes'), drawStrike(dice)));
+      return told(
+        await world.command(
+          argv.filter((one) => one !== '--yes'),
+          drawStrike(dice),
+        ),
+      );
     }
     return told(await world.command(argv, drawStrike(dice)));
   };
@@ -75,7 +83,7 @@ function given(world: World, dice: Dice, option: Option): string[] {
   if (long === '--config' || long === '--watch') return [];
   if (!option.mandatory && !dice.chance(long === '--yes' || long === '--reason' ? 0.7 : 0.2)) return [];
   if (!option.required && !option.optional) return [long];
-  return [long, valueOf(world, dice, long, option.argChoices)];
+  return [long, valueFor(world, dice, long, option.argChoices)];
 }
 
 const day: Value = (world, dice) =>
@@ -84,7 +92,10 @@ const day: Value = (world, dice) =>
 type Value = (world: World, dice: Dice) => string;
 
 const key: Value = ({ erp }, dice) => {
-  const known = [...erp.orders().flatMap(({ id, number }) => [String(id), number]), ...erp.customers().map(({ id }) => String(id))];
+  const known = [
+    ...erp.orders().flatMap(({ id, number }) => [String(id), number]),
+    ...erp.customers().map(({ id }) => String(id)),
+  ];
   return dice.chance(0.1) ? 'nobody' : (dice.pickOrNull(known.filter(Boolean)) ?? '1');
 };
 const givenFile: Value = ({ erp, service, folder }, dice) => {
@@ -124,7 +135,7 @@ export const values: Readonly<Record<string, Value>> = {
   '--event': text,
 };
 
-function valueOf(world: World, dice: Dice, name: string, choices: readonly string[] | undefined): string {
+function valueFor(world: World, dice: Dice, name: string, choices: readonly string[] | undefined): string {
   return choices ? dice.pick(choices) : (values[name] ?? text)(world, dice);
 }
 
@@ -132,7 +143,9 @@ function valueOf(world: World, dice: Dice, name: string, choices: readonly strin
 export function unknownValues(commands: readonly Command[]): string[] {
   const isKnown = (name: string) => values[name] !== undefined || optionsLeftOut[name] !== undefined;
   return described(commands).flatMap(({ name, command }) => [
-    ...command.registeredArguments.filter((one) => !one.argChoices && !isKnown(one.name())).map((one) => `${name} ${one.name()}`),
+    ...command.registeredArguments
+      .filter((one) => !one.argChoices && !isKnown(one.name()))
+      .map((one) => `${name} ${one.name()}`),
     ...command.options
       .filter((one) => (one.required || one.optional) && !one.argChoices && !isKnown(one.long ?? ''))
       .map((one) => `${name} ${one.long}`),
@@ -153,9 +166,19 @@ export function drawStrike(dice: Dice): Strike | null {
 }
 
 /** For the story. */
-export function told({ argv, process }: { argv: readonly string[]; process: { state: string; exitCode: number | undefined; err: string } }): string {
+export function told({
+  argv,
+  process,
+}: {
+  argv: readonly string[];
+  process: { state: string; exitCode: number | undefined; err: string };
+}): string {
   const end =
-    process.state === 'ended' ? `exit ${process.exitCode}` : process.state === 'killed' ? 'killed under way' : 'stands still under way';
+    process.state === 'ended'
+      ? `exit ${process.exitCode}`
+      : process.state === 'killed'
+        ? 'killed under way'
+        : 'stands still under way';
   const error = process.exitCode ? `: ${process.err.split('\n')[0]?.slice(0, 160)}` : '';
   return `waybill ${argv.map((one) => (/^[\w./:-]+$/.test(one) ? one : JSON.stringify(one))).join(' ')} (${end}${error})`;
 }

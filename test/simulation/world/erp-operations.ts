@@ -165,7 +165,12 @@ export const erpOperations: Operations = {
     const customer = dice.pickOrNull(erp.customers());
     const number = typeof order.number === 'string' && /^SO-\d+$/.test(order.number) ? order.number : erp.nextNumber();
     erp.together(() => {
-      erp.setOrder(order, { number, remark: null, currency: 'EUR', customer_id: order.customer_id ?? customer?.id ?? null });
+      erp.setOrder(order, {
+        number,
+        remark: null,
+        currency: 'EUR',
+        customer_id: order.customer_id ?? customer?.id ?? null,
+      });
       erp.setLines(order, erp.drawLines(dice), true);
     });
     return `${nameOf(order)} is put in order`;
@@ -202,7 +207,8 @@ export const erpOperations: Operations = {
     const other = dice.pickOrNull(erp.customers().filter(({ id }) => id !== customer.id));
     if (!other) return null;
     erp.together(() => {
-      for (const order of erp.orders()) if (order.customer_id === customer.id) erp.setOrder(order, { customer_id: other.id });
+      for (const order of erp.orders())
+        if (order.customer_id === customer.id) erp.setOrder(order, { customer_id: other.id });
       erp.run('DELETE FROM customers WHERE id=?', customer.id);
     });
     return `customer ${customer.id} is merged into customer ${other.id}`;

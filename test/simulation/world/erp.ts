@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3';
-import type { Machine } from '../machine/machine.js';
 import { openReal, realFs } from '../machine/intercept.js';
+import type { Machine } from '../machine/machine.js';
 import type { Dice } from './dice.js';
 
 export interface Line {
@@ -105,7 +105,10 @@ export class Erp {
 
   /** All of it or nothing of it is seen. */
   together(work: () => void): void {
-    if (this.database.inTransaction) return work();
+    if (this.database.inTransaction) {
+      work();
+      return;
+    }
     this.database.exec('BEGIN IMMEDIATE');
     try {
       work();
@@ -150,7 +153,10 @@ export class Erp {
   }
 
   /** @param agoMs the row shows up now, and says that it changed so long ago */
-  addOrder(dice: Dice, options: { agoMs?: number; id?: number; number?: string; isHalf?: boolean; status?: string } = {}): void {
+  addOrder(
+    dice: Dice,
+    options: { agoMs?: number; id?: number; number?: string; isHalf?: boolean; status?: string } = {},
+  ): void {
     const customers = this.customers();
     if (customers.length === 0 || this.orders().length >= mostOrders) return;
     const id = options.id ?? this.freeId();
@@ -172,7 +178,14 @@ export class Erp {
   writeLines(id: number, lines: readonly Line[]): void {
     this.run('DELETE FROM lines WHERE order_id=?', id);
     for (const [at, { sku, qty, price }] of lines.entries())
-      this.run('INSERT INTO lines (order_id, line_no, sku, qty, price) VALUES (?,?,?,?,?)', id, at + 1, sku, qty, price);
+      this.run(
+        'INSERT INTO lines (order_id, line_no, sku, qty, price) VALUES (?,?,?,?,?)',
+        id,
+        at + 1,
+        sku,
+        qty,
+        price,
+      );
   }
 
   saveOtherHalves(): void {
@@ -226,7 +239,10 @@ export class Erp {
   }
 
   removeOrder(order: OrderRow): void {
-    const lines = this.database.prepare('SELECT * FROM lines WHERE order_id=?').all(order.id) as Record<string, unknown>[];
+    const lines = this.database.prepare('SELECT * FROM lines WHERE order_id=?').all(order.id) as Record<
+      string,
+      unknown
+    >[];
     this.#removed.push({ order, lines });
     this.together(() => {
       this.run('DELETE FROM orders WHERE id=?', order.id);

@@ -1,9 +1,17 @@
 import { openReal, realFs } from '../machine/intercept.js';
 import type { Dice } from './dice.js';
+import { machineOperations } from './machine-operations.js';
 import { network } from './network.js';
 import { jsonOf, listed, recoverOptions, resolveTruthfully } from './operator-operations.js';
-import { heldReason, wrongAtRest, wrongBindings, wrongStatus, wrongCommands, wrongHistory, wrongInvoices } from './oracle.js';
-import { machineOperations } from './machine-operations.js';
+import {
+  heldReason,
+  wrongAtRest,
+  wrongBindings,
+  wrongCommands,
+  wrongHistory,
+  wrongInvoices,
+  wrongStatus,
+} from './oracle.js';
 import type { World } from './world.js';
 
 const minuteMs = 60_000;
@@ -56,10 +64,12 @@ export async function heal(
   wrong.push(...wrongBindings(world), ...(await wrongInvoices(world)));
   const last = await world.command(['sync']);
   const { exitCode, err, state } = last.process;
-  if (state === 'ended' && (exitCode === 1 || exitCode === 2) && err.startsWith('waybill:')) wrong.push(`fails: sync ends with ${exitCode}: ${err.slice(0, 300)}`);
+  if (state === 'ended' && (exitCode === 1 || exitCode === 2) && err.startsWith('waybill:'))
+    wrong.push(`fails: sync ends with ${exitCode}: ${err.slice(0, 300)}`);
   if (dice.chance(0.25)) wrong.push(...(await wrongStatus(world)));
   const verified = dice.chance(0.25) || doctor.length > 0 ? await world.command(['audit', 'verify']) : null;
-  if (verified && verified.process.exitCode !== 0) wrong.push(`audit: ${verified.process.out.slice(0, 300)} ${verified.process.err.slice(0, 300)}`);
+  if (verified && verified.process.exitCode !== 0)
+    wrong.push(`audit: ${verified.process.out.slice(0, 300)} ${verified.process.err.slice(0, 300)}`);
   wrong.push(...wrongCommands(world), ...wrongHistory(world));
   return wrong;
 }

@@ -98,7 +98,8 @@ async function travel(sent: Sent, handler: Handler): Promise<void> {
         await owner?.pass();
         if (isOver) return;
         isOver = true;
-        if (reply === 'silence') return handler.onResponseError(controller, fail('other side closed', 'UND_ERR_SOCKET'));
+        if (reply === 'silence')
+          return handler.onResponseError(controller, fail('other side closed', 'UND_ERR_SOCKET'));
         if (reply === 'reset') return handler.onResponseError(controller, fail('read ECONNRESET', 'ECONNRESET'));
         handler.onResponseStart(controller, reply.status, { 'content-type': 'application/json', ...reply.headers });
         if (reply.body !== '') handler.onResponseData(controller, Buffer.from(reply.body));
@@ -110,12 +111,20 @@ async function travel(sent: Sent, handler: Handler): Promise<void> {
 }
 
 /** Sends a request to whoever listens on this port of the simulated machine. @returns the status; null: nobody answered */
-export async function post(port: number, path: string, headers: Record<string, string>, body: string): Promise<number | null> {
+export async function post(
+  port: number,
+  path: string,
+  headers: Record<string, string>,
+  body: string,
+): Promise<number | null> {
   const found = listening.get(port);
-  if (!found || found.owner.state !== 'running') return null;
+  if (found?.owner.state !== 'running') return null;
   const { default: inject } = await import('light-my-request');
-  const serve = (request: unknown, response: unknown) => running.run(found.owner, () => void found.server.emit('request', request, response));
-  const answer = running.run(found.owner, () => inject(serve as never, { method: 'POST', url: path, headers, payload: body }));
+  const serve = (request: unknown, response: unknown) =>
+    running.run(found.owner, () => void found.server.emit('request', request, response));
+  const answer = running.run(found.owner, () =>
+    inject(serve as never, { method: 'POST', url: path, headers, payload: body }),
+  );
   let status: number | null = null;
   void answer.then(({ statusCode }) => {
     status = statusCode;

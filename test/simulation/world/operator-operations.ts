@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { realFs } from '../machine/intercept.js';
 import { drawStrike, told } from './command-operations.js';
 import type { Dice } from './dice.js';
@@ -29,11 +29,17 @@ export function jsonOf<T>({ process }: Ended): T | null {
 }
 
 export async function listed(world: World, ...filter: string[]): Promise<Listed[] | null> {
-  return jsonOf<{ messages: Listed[] }>(await world.command(['outbox', ...filter, '--limit', '1000', '--json']))?.messages ?? null;
+  return (
+    jsonOf<{ messages: Listed[] }>(await world.command(['outbox', ...filter, '--limit', '1000', '--json']))?.messages ??
+    null
+  );
 }
 
 /** What a person finds who looks at the service for the record that the ERP has under this key. */
-function lookFor(world: World, { entity, sourceKey }: Pick<Listed, 'entity' | 'sourceKey'>): ServiceRecord | null | undefined {
+function lookFor(
+  world: World,
+  { entity, sourceKey }: Pick<Listed, 'entity' | 'sourceKey'>,
+): ServiceRecord | null | undefined {
   const row =
     entity === 'order'
       ? world.erp.orders().find((one) => world.keyOf(one) === sourceKey)
@@ -45,7 +51,8 @@ function lookFor(world: World, { entity, sourceKey }: Pick<Listed, 'entity' | 's
 }
 
 /** The commands that a message names. */
-const namedIn = (text: string | null) => [...(text ?? '').matchAll(/`waybill ([^`]+)`/g)].map(([, command]) => (command as string).split(' '));
+const namedIn = (text: string | null) =>
+  [...(text ?? '').matchAll(/`waybill ([^`]+)`/g)].map(([, command]) => (command as string).split(' '));
 
 /** Says of one message what became of it, having looked. @returns null: there is nothing to say */
 export async function resolveTruthfully(world: World, message: Listed, dice: Dice): Promise<Ended | null> {
@@ -68,7 +75,10 @@ export async function resolveTruthfully(world: World, message: Listed, dice: Dic
     return discard();
   }
   if (found === undefined) return discard();
-  const isThere = operation === 'delete' ? found === null : found !== null && (operation === 'create' || holdsWhatTheErpSays(world, message, found));
+  const isThere =
+    operation === 'delete'
+      ? found === null
+      : found !== null && (operation === 'create' || holdsWhatTheErpSays(world, message, found));
   const is = isThere ? ['--delivered', ...(found ? ['--service-id', found.id] : [])] : ['--not-delivered'];
   return world.command(['outbox', 'resolve', ...is, ...about], drawStrike(dice));
 }
@@ -84,7 +94,9 @@ function holdsWhatTheErpSays(world: World, { entity, sourceKey }: Listed, found:
 async function isWhatIsBound(world: World, message: Listed, found: ServiceRecord | null | undefined): Promise<boolean> {
   const { entity, sourceKey, operation } = message;
   if (operation === 'create') return found === null;
-  const said = jsonOf<{ binding: { serviceId: string } | null }>(await world.command(['explain', entity, sourceKey, '--by', 'key', '--json']));
+  const said = jsonOf<{ binding: { serviceId: string } | null }>(
+    await world.command(['explain', entity, sourceKey, '--by', 'key', '--json']),
+  );
   const kind = entity === 'order' ? 'orders' : 'customers';
   const bound = world.service.live(kind).find(({ id }) => id === said?.binding?.serviceId);
   if (operation === 'update') return bound !== undefined && bound === found;
@@ -128,7 +140,12 @@ export const operatorOperations: Operations = {
     return ended && told(ended);
   },
   'somebody retries': async (world, dice) => {
-    const filter = dice.pick([['--state', 'parked'], ['--class', 'refused'], ['--class', 'unmapped'], ['--entity', 'order']]);
+    const filter = dice.pick([
+      ['--state', 'parked'],
+      ['--class', 'refused'],
+      ['--class', 'unmapped'],
+      ['--entity', 'order'],
+    ]);
     return told(await world.command(['outbox', 'retry', ...filter, '--reason', 'again', '--yes'], drawStrike(dice)));
   },
   'somebody recovers by the book': async (world, dice) => {
@@ -142,7 +159,8 @@ export const operatorOperations: Operations = {
   'somebody adopts what is there': async (world, dice) => {
     const entity = dice.pick(['order', 'customer'] as const);
     const { erp } = world;
-    const keys = entity === 'order' ? erp.orders().map((one) => world.keyOf(one)) : erp.customers().map(({ id }) => String(id));
+    const keys =
+      entity === 'order' ? erp.orders().map((one) => world.keyOf(one)) : erp.customers().map(({ id }) => String(id));
     const pairs = keys.flatMap((sourceKey) => {
       const found = lookFor(world, { entity, sourceKey });
       return found ? [`${sourceKey},${found.id}`] : [];
@@ -150,7 +168,9 @@ export const operatorOperations: Operations = {
     if (pairs.length === 0) return null;
     const file = join(world.folder, 'files', 'adopt.csv');
     realFs.writeFileSync(file, `${pairs.join('\n')}\n`);
-    return told(await world.command(['adopt', `${entity}s`, '--file', file, '--reason', 'they are there'], drawStrike(dice)));
+    return told(
+      await world.command(['adopt', `${entity}s`, '--file', file, '--reason', 'they are there'], drawStrike(dice)),
+    );
   },
   'somebody lets it deliver': async (world, dice) =>
     told(await world.command(['go-live', '--yes', '--reason', 'all is well'], drawStrike(dice))),
@@ -166,10 +186,13 @@ export const operatorOperations: Operations = {
   },
   'somebody says what the keys mean now': async (world, dice) => {
     const entity = dice.pick(['orders', 'customers']);
-    return told(await world.command(['rekey', entity, '--rest-is-new', '--reason', 'other keys', '--yes'], drawStrike(dice)));
+    return told(
+      await world.command(['rekey', entity, '--rest-is-new', '--reason', 'other keys', '--yes'], drawStrike(dice)),
+    );
   },
   'somebody resumes everything': async (world) => {
-    for (const lane of ['capture', 'deliver', 'pull', 'service']) await world.command(['resume', lane, '--reason', 'go on']);
+    for (const lane of ['capture', 'deliver', 'pull', 'service'])
+      await world.command(['resume', lane, '--reason', 'go on']);
     return 'somebody resumes everything';
   },
 };

@@ -25,7 +25,9 @@ export function watchEffects(world: World): void {
     if (what === 'create') {
       const twins = service.live(record.kind).filter((one) => one.fields.ref === ref && one !== record);
       if (ref !== '' && twins.length > 0 && !world.excused.has(ref) && !isUnrecognisable(world, ref))
-        world.wrong.push(`double: ${record.kind} ${ref} is at the service as ${[...twins, record].map(({ id }) => id).join(' and ')}`);
+        world.wrong.push(
+          `double: ${record.kind} ${ref} is at the service as ${[...twins, record].map(({ id }) => id).join(' and ')}`,
+        );
       if (record.kind === 'orders' && !tried.has(ref)) judgeCreate(world, ref, record);
       tried.add(ref);
       return;
@@ -62,7 +64,9 @@ function judgeCreate(world: World, ref: string, record: ServiceRecord): void {
   // Settings that hold from the next start on would make it so as well.
   if (world.settingsChangedAtMs >= since) return;
   if (world.capturedFromMs > since && !world.excused.has(ref))
-    world.wrong.push(`ineligible: ${ref} was sent as ${record.id} after a pass had seen it ${order ? order.status : 'gone'}`);
+    world.wrong.push(
+      `ineligible: ${ref} was sent as ${record.id} after a pass had seen it ${order ? order.status : 'gone'}`,
+    );
 }
 
 /** A customer of the same code is adopted, as the settings say. */
@@ -80,12 +84,16 @@ export function isEligible({ settings, lastPendings }: World, order: OrderRow): 
 /** Rows that no ERP should hold: Waybill may park them, and nothing is asked of what it sends. */
 function isOdd(world: World, order: OrderRow): boolean {
   const lines = world.erp.linesOf(order.id);
-  const isText = (text: string | null) => text !== null && /^[\w.\-@ ]{1,40}$/.test(text) && text.trim() === text && text !== '';
+  const isText = (text: string | null) =>
+    text !== null && /^[\w.\-@ ]{1,40}$/.test(text) && text.trim() === text && text !== '';
   const cents = lines.reduce((sum, { qty, price }) => sum + Number(qty) * Math.round(Number(price) * 100), 0);
   const customer = world.erp.customer(order.customer_id);
   return (
     lines.length === 0 ||
-    lines.some(({ sku, qty, price }) => !isText(sku) || !/^[1-9]\d?$/.test(qty ?? '') || Number(qty) >= 90 || !/^\d+\.\d\d$/.test(price ?? '')) ||
+    lines.some(
+      ({ sku, qty, price }) =>
+        !isText(sku) || !/^[1-9]\d?$/.test(qty ?? '') || Number(qty) >= 90 || !/^\d+\.\d\d$/.test(price ?? ''),
+    ) ||
     (cents / 100).toFixed(2) !== order.total ||
     !isText(order.number) ||
     order.currency !== 'EUR' ||
@@ -96,10 +104,14 @@ function isOdd(world: World, order: OrderRow): boolean {
 }
 
 function isOddCustomer({ erp }: World, customer: CustomerRow): boolean {
-  const isPlain = (text: string | null) => text !== null && /^[\p{L}\p{N}.\-@& ]{1,40}$/u.test(text) && text.trim() === text && text !== '';
-  if (!isPlain(customer.code) || !isPlain(customer.name) || (customer.email !== null && !isPlain(customer.email))) return true;
+  const isPlain = (text: string | null) =>
+    text !== null && /^[\p{L}\p{N}.\-@& ]{1,40}$/u.test(text) && text.trim() === text && text !== '';
+  if (!isPlain(customer.code) || !isPlain(customer.name) || (customer.email !== null && !isPlain(customer.email)))
+    return true;
   // Two customers with one code are one customer at the service.
-  return erp.customers().some(({ id, code }) => id !== customer.id && code?.trim().toLowerCase() === customer.code?.trim().toLowerCase());
+  return erp
+    .customers()
+    .some(({ id, code }) => id !== customer.id && code?.trim().toLowerCase() === customer.code?.trim().toLowerCase());
 }
 
 /** What Waybill says of a record to whoever asks. */
@@ -120,7 +132,8 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
   for (const order of erp.orders()) {
     if (excused.has(order.ref) || isUnrecognisable(world, order.ref)) continue;
     const there = service.live('orders').filter(({ fields }) => fields.ref === order.ref);
-    if (there.length > 1) wrong.push(`double: ${order.ref} is at the service as ${there.map(({ id }) => id).join(' and ')}`);
+    if (there.length > 1)
+      wrong.push(`double: ${order.ref} is at the service as ${there.map(({ id }) => id).join(' and ')}`);
     if (!isEligible(world, order) || isOdd(world, order)) continue;
     if (discarded.has(`order ${world.keyOf(order)}`)) continue;
     const [held] = there;
@@ -134,8 +147,15 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
     if (isDiscarded) continue;
     if (isOpen) {
       const why = `${said?.where} ${said?.why?.join(' ')} [${state?.state} ${state?.parkClass} ${state?.reason}]`;
-      if (isHelped && said?.messages?.some(({ parkClass }) => parkClass === 'unproven' || parkClass === 'conflict' || parkClass === 'held'))
-        wrong.push(`unhelped: ${order.ref} (key ${world.keyOf(order)}) ${held ? 'differs' : 'is not'} at the service, and what people say of it changes nothing: ${why}`);
+      if (
+        isHelped &&
+        said?.messages?.some(
+          ({ parkClass }) => parkClass === 'unproven' || parkClass === 'conflict' || parkClass === 'held',
+        )
+      )
+        wrong.push(
+          `unhelped: ${order.ref} (key ${world.keyOf(order)}) ${held ? 'differs' : 'is not'} at the service, and what people say of it changes nothing: ${why}`,
+        );
       continue;
     }
     if ((await heldReason(world)) !== null) continue;
@@ -144,27 +164,39 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
     );
   }
   for (const customer of erp.customers()) {
-    if (excused.has(customer.ref) || isUnrecognisable(world, customer.ref) || discarded.has(`customer ${customer.id}`) || isOddCustomer(world, customer)) continue;
+    if (
+      excused.has(customer.ref) ||
+      isUnrecognisable(world, customer.ref) ||
+      discarded.has(`customer ${customer.id}`) ||
+      isOddCustomer(world, customer)
+    )
+      continue;
     const there = service.live('customers').filter(({ fields }) => fields.ref === customer.ref);
-    if (there.length > 1) wrong.push(`double: customer ${customer.ref} is at the service as ${there.map(({ id }) => id).join(' and ')}`);
+    if (there.length > 1)
+      wrong.push(`double: customer ${customer.ref} is at the service as ${there.map(({ id }) => id).join(' and ')}`);
     const [held] = there;
     // A closed one is not sent any more.
     if (!held || held.isEdited || customer.status === 'closed') continue;
     const wanted = customerRecord(world, customer);
     if (isDeepStrictEqual(plain(held.fields), plain(wanted))) continue;
     // One that no eligible order names is not read any more.
-    if (!erp.orders().some((one) => one.customer_id === customer.id && isEligible(world, one) && !isOdd(world, one))) continue;
+    if (!erp.orders().some((one) => one.customer_id === customer.id && isEligible(world, one) && !isOdd(world, one)))
+      continue;
     const said = await explain(world, 'customer', String(customer.id));
-    if (said?.messages?.some((one) => ['pending', 'sending', 'in_doubt', 'parked', 'discarded'].includes(one.state))) continue;
+    if (said?.messages?.some((one) => ['pending', 'sending', 'in_doubt', 'parked', 'discarded'].includes(one.state)))
+      continue;
     if ((await heldReason(world)) !== null) continue;
-    wrong.push(`differs: customer ${customer.ref} is ${JSON.stringify(held.fields)} at the service, ${JSON.stringify(wanted)} in the ERP; Waybill says: ${said?.where} ${said?.why?.join(' ')}`);
+    wrong.push(
+      `differs: customer ${customer.ref} is ${JSON.stringify(held.fields)} at the service, ${JSON.stringify(wanted)} in the ERP; Waybill says: ${said?.where} ${said?.why?.join(' ')}`,
+    );
   }
   for (const message of open) {
     if (message.state === 'sending') wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still sending`);
     if (message.state === 'in_doubt') wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still in doubt`);
     if (isHelped && message.state === 'pending') {
       const said = await explain(world, message.entity, message.sourceKey);
-      if (said && said.why?.length === 0) wrong.push(`stuck: ${message.entity} ${message.sourceKey} is pending, and explain says no reason`);
+      if (said && said.why?.length === 0)
+        wrong.push(`stuck: ${message.entity} ${message.sourceKey} is pending, and explain says no reason`);
     }
   }
   return wrong;
@@ -173,15 +205,25 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
 /** What Waybill takes a record of the service for. */
 export function wrongBindings(world: World): string[] {
   const { service, erp, excused } = world;
-  const bindings = readStore<{ entity: string; source_key: string; service_id: string }>(world, 'SELECT entity, source_key, service_id FROM binding');
+  const bindings = readStore<{ entity: string; source_key: string; service_id: string }>(
+    world,
+    'SELECT entity, source_key, service_id FROM binding',
+  );
   const wrong: string[] = [];
   for (const { entity, source_key: key, service_id: id } of bindings) {
     const isOrder = entity === 'order';
-    const row = isOrder ? erp.orders().find((one) => world.keyOf(one) === key) : erp.customers().find((one) => String(one.id) === key);
+    const row = isOrder
+      ? erp.orders().find((one) => world.keyOf(one) === key)
+      : erp.customers().find((one) => String(one.id) === key);
     const record = service.records.findLast((one) => one.id === id && one.kind === (isOrder ? 'orders' : 'customers'));
     if (!row || excused.has(row.ref) || isUnrecognisable(world, row.ref) || record?.isEdited) continue;
     if (!record) wrong.push(`bound: ${entity} ${key} is said to be ${id}, which the service never had`);
-    else if (isOrder && record.fields.ref !== undefined && record.fields.ref !== row.ref && isEligible(world, row as OrderRow))
+    else if (
+      isOrder &&
+      record.fields.ref !== undefined &&
+      record.fields.ref !== row.ref &&
+      isEligible(world, row as OrderRow)
+    )
       wrong.push(`bound: order ${key} (${row.ref}) is said to be ${id}, which is ${String(record.fields.ref)}`);
   }
   return wrong;
@@ -199,7 +241,8 @@ export async function wrongStatus(world: World): Promise<string[]> {
   const said = `${checked.process.out.trim()} (exit ${checked.process.exitCode})`;
   if (checked.process.exitCode === 0 && waiting.length > 0)
     return [`silent: status --check says ${said}, and ${waiting.map(({ state, n }) => `${n} ${state}`).join(', ')}`];
-  if (checked.process.exitCode === 2 && waiting.length === 0) return [`alarm: status --check says ${said}, and nothing waits`];
+  if (checked.process.exitCode === 2 && waiting.length === 0)
+    return [`alarm: status --check says ${said}, and nothing waits`];
   return [];
 }
 
@@ -218,9 +261,11 @@ function readStore<Row>(world: World, sql: string): Row[] {
 
 /** Why Waybill says that nothing goes on; null: it says no such thing. */
 export async function heldReason(world: World): Promise<string | null> {
-  const said = jsonOf<{ notLive: string | null; pauses: { reason?: string; lane?: string }[]; brakes: { reason?: string }[] }>(
-    await world.command(['status', '--json']),
-  );
+  const said = jsonOf<{
+    notLive: string | null;
+    pauses: { reason?: string; lane?: string }[];
+    brakes: { reason?: string }[];
+  }>(await world.command(['status', '--json']));
   if (!said) return null;
   return said.notLive ?? said.pauses[0]?.reason ?? (said.brakes.length > 0 ? JSON.stringify(said.brakes[0]) : null);
 }
@@ -244,9 +289,15 @@ export function wrongCommands(world: World): string[] {
   const wrong: string[] = [];
   for (const { argv, process, hangs } of world.commands.splice(0)) {
     if (hangs) wrong.push(`hang: waybill ${argv.join(' ')} does not end, not even when asked to`);
-    const bug = /^waybill: ((?:Type|Range|Reference|Syntax)?Error: .*)$/m.exec(process.err) ?? /^(uncaught: .*)$/m.exec(process.err);
-    if (bug && process.state === 'ended') wrong.push(`bug: waybill ${argv.join(' ')} says ${bug[1]} ${/^ +at .*$/m.exec(process.err)?.[0] ?? ''}`);
-    if (/ (undefined|NaN|\[object Object\])[ .,]/.test(process.out)) wrong.push(`words: waybill ${argv.join(' ')} says ${/.{0,60} (undefined|NaN|\[object Object\]).{0,40}/.exec(process.out)?.[0]}`);
+    const bug =
+      /^waybill: ((?:Type|Range|Reference|Syntax)?Error: .*)$/m.exec(process.err) ??
+      /^(uncaught: .*)$/m.exec(process.err);
+    if (bug && process.state === 'ended')
+      wrong.push(`bug: waybill ${argv.join(' ')} says ${bug[1]} ${/^ +at .*$/m.exec(process.err)?.[0] ?? ''}`);
+    if (/ (undefined|NaN|\[object Object\])[ .,]/.test(process.out))
+      wrong.push(
+        `words: waybill ${argv.join(' ')} says ${/.{0,60} (undefined|NaN|\[object Object\]).{0,40}/.exec(process.out)?.[0]}`,
+      );
   }
   return wrong;
 }
@@ -282,15 +333,27 @@ export function wrongHistory(world: World): string[] {
 /** A list that is called complete is the service's. */
 export async function wrongInvoices(world: World): Promise<string[]> {
   const { service } = world;
-  if (service.invoices.length === 0 || world.settings.invoices?.enabled === false || world.settings.invoices?.scope === 'per-customer') return [];
+  if (
+    service.invoices.length === 0 ||
+    world.settings.invoices?.enabled === false ||
+    world.settings.invoices?.scope === 'per-customer'
+  )
+    return [];
   const pulled = await world.command(['sync', 'pull', '--json']);
   const pull = jsonOf<{ pull?: { outcome?: string; leaving?: number; malformed?: number } }>(pulled)?.pull;
   if (pull?.outcome !== 'proven' || pull.leaving || pull.malformed) return [];
-  const said = jsonOf<{ invoices: { invoice_no: string; amount: number }[] }>(await world.command(['invoices', '--limit', '1000', '--json']));
+  const said = jsonOf<{ invoices: { invoice_no: string; amount: number }[] }>(
+    await world.command(['invoices', '--limit', '1000', '--json']),
+  );
   const ours = (said?.invoices ?? []).map(({ invoice_no: no, amount }) => `${no} ${amount}`).sort();
-  const theirs = service.unpaid().map(({ no, amount, paid }) => `${no} ${amount - paid}`).sort();
-  return isDeepStrictEqual(ours, theirs) ? [] : [`invoices: the list is called complete, and is ${ours.join(', ')}; the service has ${theirs.join(', ')}`];
+  const theirs = service
+    .unpaid()
+    .map(({ no, amount, paid }) => `${no} ${amount - paid}`)
+    .sort();
+  return isDeepStrictEqual(ours, theirs)
+    ? []
+    : [`invoices: the list is called complete, and is ${ours.join(', ')}; the service has ${theirs.join(', ')}`];
 }
 
-export { totalOf };
 export type { Request };
+export { totalOf };

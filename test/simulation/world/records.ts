@@ -5,10 +5,15 @@ import type { World } from './world.js';
 export function orderRecord(world: World, order: OrderRow): { [name: string]: unknown } | null {
   const { erp, settings } = world;
   const customer = erp.customer(order.customer_id);
-  const items = erp.linesOf(order.id).map(({ sku, qty, price }) => ({ sku, qty: Number(qty), price: Math.round(Number(price) * 100) }));
+  const items = erp
+    .linesOf(order.id)
+    .map(({ sku, qty, price }) => ({ sku, qty: Number(qty), price: Math.round(Number(price) * 100) }));
   const record: { [name: string]: unknown } = { customer_code: customer?.code, items, note: order.number };
   for (const [field, from] of Object.entries(settings.orders.fields as Record<string, unknown>)) {
-    const { column, constant } = typeof from === 'string' ? { column: from, constant: undefined } : (from as { column?: string; constant?: string });
+    const { column, constant } =
+      typeof from === 'string'
+        ? { column: from, constant: undefined }
+        : (from as { column?: string; constant?: string });
     const value = constant ?? order[column as keyof OrderRow];
     if (value !== null && value !== undefined && value !== '') record[field] = value;
   }

@@ -1,7 +1,7 @@
-import type { Dice } from './dice.js';
-import type { Operations } from './operation.js';
 import { createHmac } from 'node:crypto';
+import type { Dice } from './dice.js';
 import { network, post } from './network.js';
+import type { Operations } from './operation.js';
 import { fates, type Weather } from './service.js';
 import { webhookPort, webhookSecret } from './settings.js';
 import type { World } from './world.js';
@@ -23,12 +23,24 @@ const weather: Operations = Object.fromEntries(
 );
 
 /** Tells whoever listens of what happened, as Standard Webhooks has it. */
-async function announce(world: World, id: string, type: string, data: object, signedAgoMs = 0, isForged = false): Promise<string> {
+async function announce(
+  world: World,
+  id: string,
+  type: string,
+  data: object,
+  signedAgoMs = 0,
+  isForged = false,
+): Promise<string> {
   const seconds = String(Math.floor((world.machine.wallMs - world.machine.wallOffsetMs - signedAgoMs) / 1000));
   const body = JSON.stringify({ type, data });
   const key = Buffer.from(isForged ? 'somebody else' : webhookSecret, 'base64');
   const signature = `v1,${createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')}`;
-  const headers = { 'webhook-id': id, 'webhook-timestamp': seconds, 'webhook-signature': signature, 'content-type': 'application/json' };
+  const headers = {
+    'webhook-id': id,
+    'webhook-timestamp': seconds,
+    'webhook-signature': signature,
+    'content-type': 'application/json',
+  };
   const status = await post(webhookPort, '/webhooks', headers, body);
   return `it announces ${type} ${JSON.stringify(data)} (${status ?? 'nobody listens'})`;
 }
@@ -36,7 +48,14 @@ async function announce(world: World, id: string, type: string, data: object, si
 async function announcePayment(world: World, dice: Dice): Promise<string | null> {
   const invoice = dice.pickOrNull(world.service.invoices);
   if (!invoice) return null;
-  return announce(world, `event-${invoice.no}-${invoice.paid}`, 'payment.succeeded', { invoice_no: invoice.no }, dice.pick([0, 0, 0, 600_000]), dice.chance(0.1));
+  return announce(
+    world,
+    `event-${invoice.no}-${invoice.paid}`,
+    'payment.succeeded',
+    { invoice_no: invoice.no },
+    dice.pick([0, 0, 0, 600_000]),
+    dice.chance(0.1),
+  );
 }
 
 /** What the service, the people there, and the way to it do. */
@@ -84,7 +103,12 @@ export const serviceOperations: Operations = {
     const customer = dice.pickOrNull(service.live('customers'));
     const repeated = service.personality.repeatsNumbers && dice.chance(0.3) ? dice.pickOrNull(service.invoices) : null;
     const no = repeated?.no ?? `I-${service.invoices.length + 1}`;
-    service.invoices.push({ no, customer: String(customer?.fields.customer_code ?? 'C-1'), amount: 100 + dice.below(900), paid: 0 });
+    service.invoices.push({
+      no,
+      customer: String(customer?.fields.customer_code ?? 'C-1'),
+      amount: 100 + dice.below(900),
+      paid: 0,
+    });
     return `the service writes the invoice ${no}`;
   },
   'a part payment': ({ service }, dice) => {
@@ -100,9 +124,15 @@ export const serviceOperations: Operations = {
     if (!world.personality.announces) return `${invoice.no} is paid`;
     return `${invoice.no} is paid; ${await announce(world, `event-${invoice.no}-${invoice.paid}`, 'payment.succeeded', { invoice_no: invoice.no })}`;
   },
-  'an announcement of a payment, perhaps late, old or forged': (world, dice) => (world.personality.announces ? announcePayment(world, dice) : null),
+  'an announcement of a payment, perhaps late, old or forged': (world, dice) =>
+    world.personality.announces ? announcePayment(world, dice) : null,
   'an announcement of an order': (world, dice) => {
-    const order = world.personality.announces ? dice.pickOrNull(world.service.records.filter(({ kind }) => kind === 'orders')) : null;
-    return order && announce(world, `event-${order.id}-${world.machine.elapsedMs}`, 'order.status_changed', { order_id: order.id });
+    const order = world.personality.announces
+      ? dice.pickOrNull(world.service.records.filter(({ kind }) => kind === 'orders'))
+      : null;
+    return (
+      order &&
+      announce(world, `event-${order.id}-${world.machine.elapsedMs}`, 'order.status_changed', { order_id: order.id })
+    );
   },
 };

@@ -80,7 +80,10 @@ export interface Request {
   pid: number;
 }
 
-export type Reply = { status: number; headers: Record<string, string>; body: string; isCut?: boolean } | 'reset' | 'silence';
+export type Reply =
+  | { status: number; headers: Record<string, string>; body: string; isCut?: boolean }
+  | 'reset'
+  | 'silence';
 
 export interface ServiceRecord {
   id: string;
@@ -148,7 +151,13 @@ export class Service {
   /** @returns what comes back, and after how long */
   receive(request: Request): { reply: Reply; afterMs: number } {
     const fate = this.#draw(request, (one) => one !== 'unreachable');
-    const arrival: Arrival = { ...request, nth: this.arrivals.length, atMs: this.machine.elapsedMs, fate, status: null };
+    const arrival: Arrival = {
+      ...request,
+      nth: this.arrivals.length,
+      atMs: this.machine.elapsedMs,
+      fate,
+      status: null,
+    };
     this.arrivals.push(arrival);
     this.#checkLimit();
     const reply = this.#reply(arrival, fate);
@@ -183,7 +192,8 @@ export class Service {
     if (!limit) return;
     const now = this.machine.elapsedMs;
     const within = this.arrivals.filter(({ atMs }) => now - atMs < limit.perMs);
-    if (within.length > limit.requests) this.wrong.push(`limit: ${within.length} requests within ${limit.perMs} ms, ${limit.requests} are allowed`);
+    if (within.length > limit.requests)
+      this.wrong.push(`limit: ${within.length} requests within ${limit.perMs} ms, ${limit.requests} are allowed`);
   }
 
   #reply(arrival: Arrival, fate: Fate | null): Reply {
@@ -244,10 +254,15 @@ export class Service {
         return status < 300 ? say(202, { state: 'accepted' }) : say(status, body);
       case 'cut off': {
         const whole = say(status, body);
-        return typeof whole === 'string' ? whole : { ...whole, body: whole.body.slice(0, Math.floor(whole.body.length / 2)), isCut: true };
+        return typeof whole === 'string'
+          ? whole
+          : { ...whole, body: whole.body.slice(0, Math.floor(whole.body.length / 2)), isCut: true };
       }
       case 'wrong total':
-        return say(status, typeof body === 'object' && 'total' in body && 'order_id' in body ? { ...body, total: 1 } : body);
+        return say(
+          status,
+          typeof body === 'object' && 'total' in body && 'order_id' in body ? { ...body, total: 1 } : body,
+        );
     }
     return say(status, body);
   }
@@ -259,7 +274,8 @@ export class Service {
     const now = this.machine.elapsedMs;
     const known = key === null || keyLifetimeMs === null ? undefined : this.#keys.get(key);
     if (known && now - known.atMs <= (keyLifetimeMs as number)) {
-      if (known.content !== content && comparesBodies) return errorOf(422, 'idempotency_mismatch', 'idempotency key was used with another body');
+      if (known.content !== content && comparesBodies)
+        return errorOf(422, 'idempotency_mismatch', 'idempotency key was used with another body');
       if (known.answer === null) return errorOf(409, 'busy', 'a request with this key is in progress');
       const { status } = known.answer;
       return { ...known.answer, status: status < 300 && status !== 204 && replayStatus === 200 ? 200 : status };
@@ -273,7 +289,9 @@ export class Service {
     };
     if (fate === 'slow commit') {
       keep(null);
-      this.machine.after(this.deadlineMs + 500 + Math.floor(this.random() * 90_000), null, () => keep(this.#act(arrival)));
+      this.machine.after(this.deadlineMs + 500 + Math.floor(this.random() * 90_000), null, () =>
+        keep(this.#act(arrival)),
+      );
       return 'silence';
     }
     const answer =
@@ -312,11 +330,16 @@ export class Service {
     }
     if (isRefused(fields)) return this.#refusal('too many');
     const code = fields.customer_code;
-    if (kind === 'orders' && code !== undefined && !this.live('customers').some((one) => one.fields.customer_code === code))
+    if (
+      kind === 'orders' &&
+      code !== undefined &&
+      !this.live('customers').some((one) => one.fields.customer_code === code)
+    )
       return errorOf(404, 'unknown', 'unknown customer');
     record.fields = request.method === 'PUT' ? fields : merged(record.fields, fields);
     record.touchedBy.push(`${request.method} ${request.body.slice(0, 200)}`);
-    if (kind === 'customers' && this.personality.customerIds === 'code') record.id = String(record.fields.customer_code);
+    if (kind === 'customers' && this.personality.customerIds === 'code')
+      record.id = String(record.fields.customer_code);
     this.onEffect(request, record, 'update');
     return { status: 200, body: this.#acknowledgement(record) };
   }
@@ -355,13 +378,19 @@ export class Service {
 
   #acknowledgement({ id, kind, fields }: ServiceRecord): Fields {
     if (kind === 'customers') return { customer_code: fields.customer_code, customer_id: id, status: 'active' };
-    return { order_id: id, status: 'confirmed', created_at: new Date(this.machine.wallMs).toISOString(), total: totalOf(fields) };
+    return {
+      order_id: id,
+      status: 'confirmed',
+      created_at: new Date(this.machine.wallMs).toISOString(),
+      total: totalOf(fields),
+    };
   }
 
   #read({ path, query }: Request): Answer {
     const { keepsRemoved, lookUp, lagMs } = this.personality;
     const [, , area, rawId] = path.split('/');
-    if (area === 'invoices') return rawId === undefined ? this.#listInvoices(query) : this.#readInvoice(decodeURIComponent(rawId));
+    if (area === 'invoices')
+      return rawId === undefined ? this.#listInvoices(query) : this.#readInvoice(decodeURIComponent(rawId));
     const kind = area === 'orders' ? 'orders' : 'customers';
     const shown = this.records.filter((one) => one.kind === kind && (one.removedAtMs === null || keepsRemoved));
     const bodyOf = (one: ServiceRecord): Fields => ({

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type SettingEntry, settingList } from '../../../src/config/setting-list.js';
 import { Dice } from './dice.js';
 import type { Operations } from './operation.js';
+import { presentations } from './settings.js';
 import type { World } from './world.js';
 
 /** Settings that no history changes, by how their names begin, each with the reason. A test asks that no other is missing. */
@@ -85,7 +86,9 @@ export const isLeftOut = (path: string) => Object.keys(settingsLeftOut).some((st
 export function settingsAmiss(): string[] {
   const paths = settingList.map(({ path }) => path);
   const stale = Object.keys(settingsLeftOut).filter((start) => !paths.some((path) => path.startsWith(start)));
-  const undrawn = drawnSettings.filter((entry) => Array.from({ length: 20 }, (_, i) => draw(entry, new Dice(i))).every((value) => value === undefined));
+  const undrawn = drawnSettings.filter((entry) =>
+    Array.from({ length: 20 }, (_, i) => draw(entry, new Dice(i))).every((value) => value === undefined),
+  );
   return [...stale, ...undrawn.map(({ path }) => path)];
 }
 
@@ -106,8 +109,10 @@ function draw({ path, node }: SettingEntry, dice: Dice): unknown {
     const whole = node.type === 'integer' ? Math.round(value) : value;
     return Math.min(most, Math.max(node.exclusiveMinimum === undefined ? least : least + 1, whole));
   }
-  if (path === 'schedule.quietHours') return dice.pick([[], [{ from: '08:30', to: '09:30' }], [{ from: '00:00', to: '23:59', lanes: ['deliver'] }]]);
-  if (path.startsWith('schedule.')) return dice.pick(['*/30 * * * * *', '0 * * * * *', '0 */15 * * * *', '0 30 3 * * *']);
+  if (path === 'schedule.quietHours')
+    return dice.pick([[], [{ from: '08:30', to: '09:30' }], [{ from: '00:00', to: '23:59', lanes: ['deliver'] }]]);
+  if (path.startsWith('schedule.'))
+    return dice.pick(['*/30 * * * * *', '0 * * * * *', '0 */15 * * * *', '0 30 3 * * *']);
   return undefined;
 }
 
@@ -141,13 +146,6 @@ const change = (values: readonly unknown[], path: string) => async (world: World
   const value = dice.pick(values);
   set(world, path, value);
   return apply(world, dice, `${path}: ${JSON.stringify(value)}`);
-};
-
-/** The key of an order as its query shows it. */
-export const presentations: Record<string, (id: number) => string> = {
-  id: String,
-  'CAST(id AS TEXT)': String,
-  "printf('%06d', id)": (id) => String(id).padStart(6, '0'),
 };
 
 /** Which orders may be sent, as the settings say it and as the world knows it. */
@@ -205,7 +203,11 @@ export const settingsOperations: Operations = {
     return apply(world, dice, `orders.fields: ${JSON.stringify(more)}`);
   },
   'set customers.fields': async (world, dice) => {
-    const more = dice.pick([{}, { email: { column: 'email', optional: true } }, { mail: { column: 'email', optional: true } }]);
+    const more = dice.pick([
+      {},
+      { email: { column: 'email', optional: true } },
+      { mail: { column: 'email', optional: true } },
+    ]);
     set(world, 'customers.fields', { customer_code: 'code', name: 'name', ref: 'ref', ...more });
     return apply(world, dice, `customers.fields: ${JSON.stringify(more)}`);
   },

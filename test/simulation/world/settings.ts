@@ -1,16 +1,25 @@
 import { join } from 'node:path';
 import type { Personality } from './service.js';
-import { deadlineMs } from './world.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: as it stands in the file
 export type SettingsTree = { [name: string]: any };
 
+/** How long a request may take. */
+export const deadlineMs = 5_000;
 export const webhookPort = 8787;
 export const webhookSecret = Buffer.from('a simulated secret of 32 bytes..').toString('base64');
 
+/** The key of an order as its query shows it. */
+export const presentations: Record<string, (id: number) => string> = {
+  id: String,
+  'CAST(id AS TEXT)': String,
+  "printf('%06d', id)": (id) => String(id).padStart(6, '0'),
+};
+
 /** A configuration that is true of this service. */
 export function settingsFor({ folder, personality }: { folder: string; personality: Personality }): SettingsTree {
-  const { announces, removals, keyLifetimeMs, comparesBodies, stores, customerIds, lookUp, updates, limit } = personality;
+  const { announces, removals, keyLifetimeMs, comparesBodies, stores, customerIds, lookUp, updates, limit } =
+    personality;
   return {
     installation: 'simulated',
     erp: { type: 'sqlite', file: join(folder, 'erp', 'erp.sqlite'), timeZone: 'UTC' },
@@ -35,7 +44,8 @@ export function settingsFor({ folder, personality }: { folder: string; personali
       cancelled: { column: 'status', values: ['cancelled'] },
       ...removals.orders,
       lines: {
-        query: 'SELECT l.order_id, o.okey, l.line_no, l.sku, l.qty, l.price FROM lines l JOIN orders o ON o.id = l.order_id',
+        query:
+          'SELECT l.order_id, o.okey, l.line_no, l.sku, l.qty, l.price FROM lines l JOIN orders o ON o.id = l.order_id',
         orderKey: 'order_id',
         sortBy: 'line_no',
         fields: { sku: 'sku', qty: 'qty', price: 'price' },
@@ -59,7 +69,10 @@ export function settingsFor({ folder, personality }: { folder: string; personali
         : {}),
       endpoints: {
         updateOrder: { method: updates },
-        updateCustomer: { method: updates, path: customerIds === 'own' ? '/v1/customers/{id}' : '/v1/customers/{customer_code}' },
+        updateCustomer: {
+          method: updates,
+          path: customerIds === 'own' ? '/v1/customers/{id}' : '/v1/customers/{customer_code}',
+        },
         deleteCustomer: { path: customerIds === 'own' ? '/v1/customers/{id}' : '/v1/customers/{customer_code}' },
         readCustomer: {},
         readOrder: {},

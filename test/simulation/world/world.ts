@@ -2,16 +2,13 @@ import { join } from 'node:path';
 import { loadSettings } from '../../../src/config/load-settings.js';
 import { Disk, replaceDisk } from '../machine/disk.js';
 import { realFs } from '../machine/intercept.js';
-import { Machine, replaceMachine } from '../machine/machine.js';
-import { SimProcess, type Strike } from '../machine/process.js';
+import { Machine, replaceMachine, SimProcess, type Strike } from '../machine/machine.js';
 import { Dice } from './dice.js';
 import { Erp, type OrderRow } from './erp.js';
 import { connectTo } from './network.js';
 import { type Personality, Service } from './service.js';
-import { presentations } from './settings-operations.js';
-import { type SettingsTree, settingsFor, webhookSecret } from './settings.js';
+import { deadlineMs, presentations, type SettingsTree, settingsFor, webhookSecret } from './settings.js';
 
-export const deadlineMs = 5_000;
 const minuteMs = 60_000;
 
 /** What the command line is asked to do; handed in, because the product is loaded after the machine is in its place. */
