@@ -3,7 +3,7 @@ import { commandOperations } from './world/command-operations.js';
 import { Dice } from './world/dice.js';
 import { erpOperations, orderOperations } from './world/erp-operations.js';
 import { heal } from './world/heal.js';
-import { machineOperations } from './world/machine-operations.js';
+import { copyStore, machineOperations, timeOperations } from './world/machine-operations.js';
 import type { Operations, Step } from './world/operation.js';
 import { operatorOperations, workOperations } from './world/operator-operations.js';
 import { watchEffects, wrongCommands, wrongHistory } from './world/oracle.js';
@@ -25,6 +25,7 @@ export function vocabulary(commands: readonly Command[]): Record<string, Area> {
     work: { weight: 9, most: 4, operations: workOperations },
     // What an ERP is there for goes on in every history.
     orders: { weight: 4, most: 3, operations: orderOperations },
+    time: { weight: 3, most: 3, operations: timeOperations },
     erp: { weight: 8, most: 6, operations: erpOperations },
     service: { weight: 4, most: 4, operations: serviceOperations },
     operator: { weight: 3, most: 5, operations: operatorOperations },
@@ -120,7 +121,11 @@ export async function tell(
     for (const step of history.steps) {
       const operation = operations[step.name];
       if (!operation) throw new Error(`There is no operation "${step.name}".`);
-      const what = await operation(world, new Dice(step.seed));
+      const dice = new Dice(step.seed);
+      // Backups are taken all the time, of both sides.
+      if (dice.chance(0.15)) copyStore(world);
+      if (dice.chance(0.15)) world.erp.takeBackup();
+      const what = await operation(world, dice);
       steps++;
       if (what !== null) note(what);
       const pruned = world.daemon ? wrongHistory(world) : [];

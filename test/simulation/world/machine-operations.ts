@@ -28,6 +28,11 @@ function removeStore(world: World): void {
   for (const name of storeFiles) realFs.rmSync(join(storeOf(world), name), { force: true });
 }
 
+/** A backup of the store, as a machine takes one every so often. */
+export function copyStore(world: World): void {
+  if (copyFiles(storeOf(world), copyOf(world))) world.copiedAtMs = world.machine.elapsedMs;
+}
+
 async function stopDaemon(world: World, how: 'stop' | 'kill'): Promise<void> {
   const { daemon } = world;
   if (!daemon?.isThere) return;
@@ -44,8 +49,8 @@ async function stopDaemon(world: World, how: 'stop' | 'kill'): Promise<void> {
   world.daemon = null;
 }
 
-/** What happens to the machine, its clock, its disk and its processes. */
-export const machineOperations: Operations = {
+/** Time passes, and what waits for it goes on. */
+export const timeOperations: Operations = {
   'a moment passes': async (world, dice) => {
     const ms = dice.pick([1, 5, 30]) * secondMs;
     await world.pass(ms);
@@ -65,6 +70,10 @@ export const machineOperations: Operations = {
     if (wasUp) world.startDaemon();
     return `${ms / hourMs} h pass${wasUp ? ' while the daemon is stopped; it starts again' : ''}`;
   },
+};
+
+/** What happens to the machine, its clock, its disk and its processes. */
+export const machineOperations: Operations = {
   'start the daemon': async (world) => {
     if (world.daemon?.isThere) return null;
     world.startDaemon();
@@ -141,11 +150,6 @@ export const machineOperations: Operations = {
     realFs.rmSync(join(storeOf(world), 'witness'), { recursive: true, force: true });
     world.lostWitness = true;
     return 'the witness is lost';
-  },
-  'copy the store': (world) => {
-    if (!copyFiles(storeOf(world), copyOf(world))) return null;
-    world.copiedAtMs = world.machine.elapsedMs;
-    return 'a copy of the store is taken';
   },
   'put the copy in the place of the store': async (world) => {
     if (world.copiedAtMs === null) return null;
