@@ -123,8 +123,11 @@ export async function tell(
       if (!operation) throw new Error(`There is no operation "${step.name}".`);
       const dice = new Dice(step.seed);
       // Backups are taken all the time, of both sides.
-      if (dice.chance(0.15)) copyStore(world);
-      if (dice.chance(0.15)) world.erp.takeBackup();
+      if (dice.chance(0.15) && copyStore(world)) note('a backup of the store is taken');
+      if (dice.chance(0.15)) {
+        world.erp.takeBackup();
+        note('a backup of the ERP is taken');
+      }
       const what = await operation(world, dice);
       steps++;
       if (what !== null) note(what);

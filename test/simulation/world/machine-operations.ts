@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { realFs } from '../machine/intercept.js';
+import type { Dice } from './dice.js';
 import type { Operations } from './operation.js';
 import type { World } from './world.js';
 
@@ -10,7 +11,10 @@ const hourMs = 60 * minuteMs;
 export const storeFiles = ['waybill.sqlite', 'waybill.sqlite-wal', 'waybill.sqlite-shm'];
 
 const storeOf = ({ folder }: World) => join(folder, 'store');
-const copyOf = ({ folder }: World) => join(folder, 'copy');
+/** The last backups of the store; whoever restores one takes any of them. */
+const mostCopies = 3;
+const copyOf = ({ folder }: World, nth: number) => join(folder, `copy-${nth}`);
+const anyCopy = (world: World, dice: Dice) => copyOf(world, dice.below(Math.min(world.copies, mostCopies)));
 
 /** As a snapshot of the disk has it: all files at one moment. */
 function copyFiles(from: string, to: string): boolean {
@@ -29,8 +33,10 @@ function removeStore(world: World): void {
 }
 
 /** A backup of the store, as a machine takes one every so often. */
-export function copyStore(world: World): void {
-  if (copyFiles(storeOf(world), copyOf(world))) world.copiedAtMs = world.machine.elapsedMs;
+export function copyStore(world: World): boolean {
+  if (!copyFiles(storeOf(world), copyOf(world, world.copies % mostCopies))) return false;
+  world.copies++;
+  return true;
 }
 
 async function stopDaemon(world: World, how: 'stop' | 'kill'): Promise<void> {
@@ -151,18 +157,18 @@ export const machineOperations: Operations = {
     world.lostWitness = true;
     return 'the witness is lost';
   },
-  'put the copy in the place of the store': async (world) => {
-    if (world.copiedAtMs === null) return null;
+  'put the copy in the place of the store': async (world, dice) => {
+    if (world.copies === 0) return null;
     await stopDaemon(world, 'stop');
     removeStore(world);
-    copyFiles(copyOf(world), storeOf(world));
+    copyFiles(anyCopy(world, dice), storeOf(world));
     world.storeWasReplaced();
     return 'the store is replaced by its older copy, while the daemon is stopped';
   },
-  'put the copy under the daemon': (world) => {
-    if (world.copiedAtMs === null || !world.daemon?.isThere) return null;
+  'put the copy under the daemon': (world, dice) => {
+    if (world.copies === 0 || !world.daemon?.isThere) return null;
     removeStore(world);
-    copyFiles(copyOf(world), storeOf(world));
+    copyFiles(anyCopy(world, dice), storeOf(world));
     world.storeWasReplaced();
     return 'the store is replaced by its older copy under the running daemon';
   },

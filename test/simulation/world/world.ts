@@ -36,8 +36,8 @@ export class World {
   readonly commands: Ended[] = [];
   /** What was seen that may never be, as it happened. */
   readonly wrong: string[] = [];
-  /** When the copy of the store was taken; null: there is none. */
-  copiedAtMs: number | null = null;
+  /** How many backups of the store were taken. */
+  copies = 0;
   lostWitness = false;
   /** The settings gave all orders other keys. */
   keysWereRespelled = false;
