@@ -136,10 +136,11 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
       wrong.push(`double: ${order.ref} is at the service as ${there.map(({ id }) => id).join(' and ')}`);
     if (!isEligible(world, order) || isOdd(world, order)) continue;
     if (discarded.has(`order ${world.keyOf(order)}`)) continue;
+    // What people change there by hand is theirs.
+    if (service.records.some(({ fields, isEdited }) => isEdited && fields.ref === order.ref)) continue;
     const [held] = there;
     const wanted = orderRecord(world, order);
-    if (held && !held.isEdited && isDeepStrictEqual(plain(held.fields), plain(wanted))) continue;
-    if (held?.isEdited) continue;
+    if (held && isDeepStrictEqual(plain(held.fields), plain(wanted))) continue;
     const said = await explain(world, 'order', world.keyOf(order));
     const state = said?.messages?.at(-1) ?? said?.messages?.[0];
     const isOpen = said?.messages?.some((one) => ['pending', 'sending', 'in_doubt', 'parked'].includes(one.state));
