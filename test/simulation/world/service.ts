@@ -336,6 +336,8 @@ export class Service {
       !this.live('customers').some((one) => one.fields.customer_code === code)
     )
       return errorOf(404, 'unknown', 'unknown customer');
+    const namesake = this.live('customers').find((one) => one !== record && one.fields.customer_code === code);
+    if (kind === 'customers' && namesake) return errorOf(409, 'exists', 'a customer of this code already exists');
     record.fields = request.method === 'PUT' ? fields : merged(record.fields, fields);
     record.touchedBy.push(`${request.method} ${request.body.slice(0, 200)}`);
     if (kind === 'customers' && this.personality.customerIds === 'code')
