@@ -6,7 +6,7 @@ import { heal } from './world/heal.js';
 import { copyStore, machineOperations, timeOperations } from './world/machine-operations.js';
 import type { Operations, Step } from './world/operation.js';
 import { operatorOperations, workOperations } from './world/operator-operations.js';
-import { watchEffects, wrongCommands, wrongHistory } from './world/oracle.js';
+import { watchEffects, wrongCommands, wrongHistory, wrongKeys } from './world/oracle.js';
 import type { Arrival, Personality } from './world/service.js';
 import { serviceOperations } from './world/service-operations.js';
 import { settingsOperations } from './world/settings-operations.js';
@@ -132,7 +132,7 @@ export async function tell(
       steps++;
       if (what !== null) note(what);
       const pruned = world.daemon ? wrongHistory(world) : [];
-      const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...pruned];
+      const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...wrongKeys(world), ...pruned];
       if (wrong.length > 0) return { wrong, story, steps, arrivals: world.service.arrivals };
     }
     const wrong = await heal(world, new Dice(history.seed ^ 0xbea1), note, doctor);

@@ -10,6 +10,7 @@ import {
   wrongCommands,
   wrongHistory,
   wrongInvoices,
+  wrongKeys,
   wrongStatus,
 } from './oracle.js';
 import type { World } from './world.js';
@@ -53,6 +54,7 @@ export async function heal(
   doctor(world);
   const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...wrongHistory(world)];
   wrong.push(...(await wrongAtRest(world, false)));
+  wrong.push(...wrongKeys(world));
   if (!quiet) wrong.push('restless: something changes for ever');
   wrong.push(...wrongCommands(world));
   if (wrong.length > 0) return wrong;

@@ -304,6 +304,24 @@ export function wrongCommands(world: World): string[] {
   return wrong;
 }
 
+/** After a create that may have had its effect, another one of the same record has the same key, unless a person has spoken. */
+export function wrongKeys({ service, personality, peopleSpoke, replacedAtMs, erp }: World): string[] {
+  if (personality.keyLifetimeMs === null || peopleSpoke || replacedAtMs !== null) return [];
+  const wrong: string[] = [];
+  const doubted = new Map<string, string | null>();
+  for (const { method, path, body, key, status, fate } of service.arrivals) {
+    const ref = /"ref":"(ref-\d+)"/.exec(body)?.[1];
+    if (method !== 'POST' || ref === undefined || erp.moved.has(ref)) continue;
+    const name = `${path} ${ref}`;
+    const before = doubted.get(name);
+    if (before !== undefined && before !== key)
+      wrong.push(`key: a create of ${ref} may have had its effect under ${before}, and goes out under ${key}`);
+    if (status === null || status >= 500 || fate === 'cut off' || fate === '200 as HTML') doubted.set(name, key);
+    else doubted.delete(name);
+  }
+  return wrong;
+}
+
 /** Lines of the audit that are gone although nobody may have pruned them yet. */
 export function wrongHistory(world: World): string[] {
   const file = world.settings.store.file as string;

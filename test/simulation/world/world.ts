@@ -39,6 +39,8 @@ export class World {
   /** How many backups of the store were taken. */
   copies = 0;
   lostWitness = false;
+  /** Somebody said something about records, so that what follows need not follow from what the service did. */
+  peopleSpoke = false;
   /** The settings gave all orders other keys. */
   keysWereRespelled = false;
   /** How the query of orders shows their key. */
@@ -125,6 +127,8 @@ export class World {
     }
     const isWholePass = argv[0] === 'sync' && argv.length <= 2 && (argv.length === 1 || argv[1] === 'capture');
     if (isWholePass && process.state === 'ended' && process.exitCode === 0) this.capturedFromMs = beganMs;
+    if (/^(outbox (resolve|discard)|confirm|adopt|rekey|recover|reconcile|forget)/.test(argv.join(' ')))
+      this.peopleSpoke = true;
     const ended = { argv, process, hangs };
     this.commands.push(ended);
     this.onCommand?.(ended);
