@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { isLoopback } from '../model/database-place.js';
 import { Secret } from '../model/secret.js';
@@ -135,11 +136,27 @@ function advice({ webhooks, orders, customers }: Settings, isGiven: (path: strin
   return warnings;
 }
 
+let remembered: Map<string, LoadedSettings> | null = null;
+
+/** From here on, a folder whose local.yaml says the same is read once. For tests that run thousands of commands in one process. */
+export function rememberSettings(): void {
+  remembered ??= new Map();
+}
+
 /**
  * Reads the configuration folder, puts the environment over it, finds the secrets, and checks the whole.
  * Throws one ConfigurationError that lists every problem; nothing else has been touched by then.
  */
 export function loadSettings(options: LoadOptions = {}): LoadedSettings {
+  if (remembered === null) return readSettings(options);
+  const folder = String(options.configDir);
+  const content = `${folder}\n${readFileSync(join(folder, 'local.yaml'), 'utf8')}`;
+  const loaded = remembered.get(content) ?? readSettings(options);
+  remembered.set(content, loaded);
+  return loaded;
+}
+
+function readSettings(options: LoadOptions): LoadedSettings {
   const env = options.env ?? process.env;
   const configDir = resolve(options.configDir ?? (env.WAYBILL_CONFIG || 'config'));
   const environments = (env.NODE_CONFIG_ENV || env.NODE_ENV || '').split(',').filter(Boolean);

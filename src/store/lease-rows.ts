@@ -123,20 +123,23 @@ function startOf(pid: number | 'self'): string | null {
   }
 }
 
-let own: string | null | undefined;
+let own: { pid: number; name: string | null } | undefined;
 
 /** Names this process among all of this machine since it started; null where the system does not tell. */
 export function thisProcess(): string | null {
-  if (own !== undefined) return own;
+  const { pid } = process;
+  if (own?.pid !== pid) own = { pid, name: nameOf(pid) };
+  return own.name;
+}
+
+function nameOf(pid: number): string | null {
   try {
     // Two containers on one machine number their processes each for itself.
     const started = startOf('self');
-    own =
-      started && [systemClock.sinceBoot().bootId, readlinkSync('/proc/self/ns/pid'), process.pid, started].join(' ');
+    return started && [systemClock.sinceBoot().bootId, readlinkSync('/proc/self/ns/pid'), pid, started].join(' ');
   } catch {
-    own = null;
+    return null;
   }
-  return own;
 }
 
 /**

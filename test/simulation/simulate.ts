@@ -1,0 +1,156 @@
+import { hash } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { allCommands, run } from '../../src/cli/run.js';
+import { rememberSettings } from '../../src/config/load-settings.js';
+import { drawHistory, type History, kindOf, shrink, tell, vocabulary } from './history.js';
+import { real, realFs } from './machine/intercept.js';
+import { interceptStore } from './machine/intercept-store.js';
+import { doctored, soundHistory } from './prove.js';
+import { staleNames, unknownValues } from './world/command-operations.js';
+import { interceptNetwork } from './world/network.js';
+import { settingsAmiss } from './world/settings-operations.js';
+import type { Ended } from './world/world.js';
+
+const say = (line: string) => void real.write(`${line}\n`);
+
+function option(argv: readonly string[], name: string): string | undefined {
+  const at = argv.indexOf(name);
+  return at < 0 ? undefined : argv[at + 1];
+}
+
+/** A history as `--json` prints it with a finding. */
+function historyIn(text: string): History {
+  const given = JSON.parse(text.split('\n')[0] as string) as History & { history?: History };
+  return given.history ?? given;
+}
+
+/** A module that is loaded in the middle of a history would take real time. */
+async function loadEverything(): Promise<void> {
+  const root = fileURLToPath(new URL('../../src/', import.meta.url));
+  const files = realFs.readdirSync(root, { recursive: true }) as string[];
+  for (const file of files.filter((one) => one.endsWith('.js') && !/main\.js$|settings-reference/.test(one)))
+    await import(pathToFileURL(join(root, file)).href);
+  createRequire(import.meta.url)('undici/lib/core/connect.js');
+}
+
+export async function main(argv: readonly string[]): Promise<number> {
+  process.env.WAYBILL_SERVICE_TOKEN = 'a-simulated-token';
+  interceptNetwork();
+  interceptStore();
+  rememberSettings();
+  await loadEverything();
+  const areas = vocabulary(await allCommands());
+  // To look for what is not known yet.
+  const without = option(argv, '--without')?.split(',') ?? [];
+  for (const area of Object.values(areas))
+    area.operations = Object.fromEntries(Object.entries(area.operations).filter(([name]) => !without.includes(name)));
+  // Its name stands in what commands print, so that it is as long everywhere.
+  const folder = join(
+    realFs.existsSync('/dev/shm') ? '/dev/shm' : tmpdir(),
+    `waybill-simulation-${String(real.pid).padStart(8, '0')}`,
+  );
+  const trace = argv.includes('--trace')
+    ? ({ argv: typed, process: { state, exitCode, out, err } }: Ended) =>
+        say(`$ waybill ${typed.join(' ')}\n${out}${err}(${state} ${exitCode})`)
+    : null;
+  const told = (history: History) => tell(history, areas, run, folder, trace);
+  if (argv.includes('--prove')) return prove(areas, folder);
+  if (argv.includes('--vocabulary')) {
+    say(JSON.stringify(await vocabularyReport(areas, Number(option(argv, '--histories') ?? 3000))));
+    return 0;
+  }
+  const isJson = argv.includes('--json');
+  const given = option(argv, '--history');
+  const focus = option(argv, '--focus') ?? null;
+  const first = Number(option(argv, '--seed') ?? 1);
+  const count = given ? 1 : Number(option(argv, '--histories') ?? 100);
+  const shrinks = !argv.includes('--no-shrink');
+  const begunAt = real.performanceNow();
+  let steps = 0;
+  let found = 0;
+  const pairs = new Map<string, number>();
+  for (let i = 0; i < count; i++) {
+    const history = given ? historyIn(realFs.readFileSync(given, 'utf8')) : drawHistory(first + i, areas, focus);
+    for (let at = 1; at < history.steps.length; at++) {
+      const pair = `${history.steps[at - 1]?.name} → ${history.steps[at]?.name}`;
+      pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
+    }
+    let end: Awaited<ReturnType<typeof told>>;
+    try {
+      end = await told(history);
+    } catch (error) {
+      end = { wrong: [`simulator: ${(error as Error).stack}`], story: [], steps: 0, arrivals: [] };
+    }
+    steps += end.steps;
+    if (argv.includes('--wire')) for (const one of end.arrivals) say(JSON.stringify(one));
+    if (argv.includes('--verbose'))
+      say(`${history.seed}: ${end.wrong.join(' | ') || 'well'}\n  ${end.story.join('\n  ')}`);
+    if (argv.includes('--digest')) say(JSON.stringify({ seed: history.seed, digest: digestOf(end) }));
+    if (end.wrong.length === 0) continue;
+    found++;
+    const kind = kindOf(end.wrong[0] as string);
+    const smallest = shrinks && kind !== 'simulator' ? await shrink(history, kind, told) : history;
+    const { wrong, story } = smallest === history ? end : await told(smallest);
+    if (isJson) say(JSON.stringify({ seed: history.seed, kind, wrong, story, history: smallest }));
+    else {
+      say(`\nseed ${history.seed}: ${wrong.join('\n  ')}`);
+      say(`  service: ${JSON.stringify(history.personality)}`);
+      for (const line of story) say(`  ${line}`);
+    }
+  }
+  const seconds = (real.performanceNow() - begunAt) / 1000;
+  const names = Object.values(areas).flatMap(({ operations }) => Object.keys(operations));
+  const summary = {
+    histories: count,
+    found,
+    steps,
+    stepsPerSecond: Math.round(steps / seconds),
+    seconds: Math.round(seconds),
+    operations: names.length,
+    pairs: pairs.size,
+    pairsInAll: names.length ** 2,
+  };
+  say(isJson ? JSON.stringify(summary) : `\n${JSON.stringify(summary)}`);
+  return found > 0 ? 1 : 0;
+}
+
+/** Stands for all that happened: the same on every machine. */
+function digestOf({ story, arrivals, wrong }: Awaited<ReturnType<typeof tell>>): string {
+  return hash(
+    'sha256',
+    JSON.stringify([story, arrivals.map(({ query, ...one }) => [one, String(query)]), wrong]),
+  ).slice(0, 16);
+}
+
+/** How often each operation is drawn, and what of the product's own tables nobody thought of. */
+async function vocabularyReport(areas: ReturnType<typeof vocabulary>, histories: number) {
+  const drawn: Record<string, number> = {};
+  for (const { operations } of Object.values(areas)) for (const name of Object.keys(operations)) drawn[name] = 0;
+  for (let seed = 1; seed <= histories; seed++)
+    for (const { name } of drawHistory(seed, areas, null).steps) drawn[name] = (drawn[name] ?? 0) + 1;
+  const commands = await allCommands();
+  return { drawn, amiss: [...unknownValues(commands), ...staleNames(commands), ...settingsAmiss()] };
+}
+
+/** Does to sound worlds what the oracle must notice. Prints a line of JSON for each. */
+async function prove(areas: ReturnType<typeof vocabulary>, folder: string): Promise<number> {
+  const personality = {
+    ...drawHistory(1, areas, null).personality,
+    keyLifetimeMs: 86_400_000,
+    limit: { requests: 10, perMs: 1_000 },
+  };
+  const history = soundHistory({ ...personality, flagsRefusals: false, customerIds: 'code' });
+  const sound = await tell(history, areas, run, folder);
+  say(JSON.stringify({ done: 'nothing', wanted: null, found: sound.wrong }));
+  let missed = sound.wrong.length;
+  for (const [done, { kind, doctor }] of Object.entries(doctored)) {
+    const { wrong } = await tell(history, areas, run, folder, null, doctor);
+    const isFound = wrong.some((one) => kindOf(one) === kind);
+    if (!isFound) missed++;
+    say(JSON.stringify({ done, wanted: kind, found: wrong }));
+  }
+  return missed > 0 ? 1 : 0;
+}

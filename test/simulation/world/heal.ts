@@ -1,0 +1,140 @@
+import { openReal, realFs } from '../machine/intercept.js';
+import type { Dice } from './dice.js';
+import { machineOperations } from './machine-operations.js';
+import { network } from './network.js';
+import { jsonOf, listed, recoverOptions, resolveTruthfully } from './operator-operations.js';
+import {
+  heldReason,
+  wrongAtRest,
+  wrongBindings,
+  wrongCommands,
+  wrongHistory,
+  wrongInvoices,
+  wrongKeys,
+  wrongStatus,
+} from './oracle.js';
+import type { World } from './world.js';
+
+const minuteMs = 60_000;
+const mostRounds = 10;
+
+/**
+ * Everything works again, and nobody does anything any more but what Waybill asks for.
+ * @param doctor changes the world right before it is judged, to see that the oracle notices
+ * @returns what is wrong then
+ */
+export async function heal(
+  world: World,
+  dice: Dice,
+  tell: (line: string) => void,
+  doctor: (world: World) => void = () => undefined,
+): Promise<string[]> {
+  const { service, machine, erp, disk } = world;
+  service.weather = [];
+  network.isDown = false;
+  disk.clear();
+  machine.wallOffsetMs = 0;
+  machine.erpOffsetMs = 0;
+  erp.saveOtherHalves();
+  erp.refill();
+  await machineOperations['let all go on that stand still']?.(world, dice);
+  await machineOperations['stop the daemon']?.(world, dice);
+  for (const one of machine.processes) one.kill();
+  // What the witness missed shows now.
+  await world.pass(minuteMs);
+  const quiet = await untilQuiet(world, () => resume(world));
+  const doubted = inStore(world, "SELECT 1 FROM outbox_message WHERE state='in_doubt'").length > 0;
+  if (doubted) {
+    // As long as the service remembers a key it repeats what it said.
+    await world.pass((world.personality.keyLifetimeMs ?? 0) + 60 * minuteMs);
+    await untilQuiet(world, () => resume(world));
+  }
+  tell(`all is well again, and Waybill runs until nothing happens any more${quiet ? '' : ': it never rests'}`);
+  wrongHistory(world);
+  doctor(world);
+  const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...wrongHistory(world)];
+  wrong.push(...(await wrongAtRest(world, false)));
+  wrong.push(...wrongKeys(world));
+  if (!quiet) wrong.push('restless: something changes for ever');
+  wrong.push(...wrongCommands(world));
+  if (wrong.length > 0) return wrong;
+  if (((await listed(world)) ?? []).length > 0 || (await heldReason(world)) !== null) {
+    await untilQuiet(world, async () => help(world, dice, tell));
+    tell('people have dealt with all that waited for them');
+    wrong.push(...(await wrongAtRest(world, true)));
+  }
+  wrong.push(...wrongBindings(world), ...(await wrongInvoices(world)));
+  const last = await world.command(['sync']);
+  const { exitCode, err, state } = last.process;
+  if (state === 'ended' && (exitCode === 1 || exitCode === 2) && err.startsWith('waybill:'))
+    wrong.push(`fails: sync ends with ${exitCode}: ${err.slice(0, 300)}`);
+  if (dice.chance(0.25)) wrong.push(...(await wrongStatus(world)));
+  const verified = dice.chance(0.25) || doctor.length > 0 ? await world.command(['audit', 'verify']) : null;
+  if (verified && verified.process.exitCode !== 0)
+    wrong.push(`audit: ${verified.process.out.slice(0, 300)} ${verified.process.err.slice(0, 300)}`);
+  wrong.push(...wrongCommands(world), ...wrongHistory(world));
+  return wrong;
+}
+
+async function resume(world: World): Promise<void> {
+  for (const lane of ['capture', 'deliver', 'pull', 'service'])
+    if (inStore(world, `SELECT 1 FROM lane_pause WHERE lane LIKE '${lane}%'`).length > 0)
+      await world.command(['resume', lane, '--reason', 'all is well again']);
+}
+
+/** A person does what Waybill says. */
+async function help(world: World, dice: Dice, tell: (line: string) => void): Promise<void> {
+  const status = jsonOf<{ notLive: string | null; pauses: unknown[] }>(await world.command(['status', '--json']));
+  if (status?.notLive && /recover/.test(status.notLive)) {
+    const recovered = await world.command(['recover', ...recoverOptions(world), '--reason', 'after the loss', '--yes']);
+    if (recovered.process.exitCode !== 0 && recovered.process.exitCode !== 3)
+      await world.command(['recover', '--reason', 'after the loss', '--yes']);
+    tell('somebody recovers');
+  } else if (status?.notLive && /rekey/.test(status.notLive)) {
+    for (const entity of ['orders', 'customers'])
+      await world.command(['rekey', entity, '--rest-is-new', '--reason', 'other keys', '--yes']);
+    tell('somebody says what the keys mean');
+  }
+  await resume(world);
+  for (const message of (await listed(world, '--state', 'parked')) ?? []) {
+    if (['unproven', 'conflict', 'held'].includes(message.parkClass ?? '')) {
+      await resolveTruthfully(world, message, dice);
+      tell(`somebody resolves ${message.entity} ${message.sourceKey}: ${message.reason?.slice(0, 120)}`);
+    }
+  }
+  // What is held without a message of its own.
+  await world.command(['confirm', 'invoices', '--reason', 'looked at it', '--yes']);
+  await world.command(['outbox', 'retry', '--state', 'parked', '--reason', 'again', '--yes']);
+}
+
+/** Round by round, until one has changed nothing. */
+async function untilQuiet(world: World, help: () => Promise<void>): Promise<boolean> {
+  let before = '';
+  for (let round = 0; round < mostRounds; round++) {
+    await help();
+    await world.pass(21 * minuteMs);
+    await world.command(['sync']);
+    const now = JSON.stringify([
+      inStore(world, 'SELECT id, state, park_class FROM outbox_message ORDER BY id'),
+      inStore(world, 'SELECT entity, source_key, missing_since IS NULL FROM binding ORDER BY 1, 2'),
+      world.service.records.map(({ id, fields, removedAtMs }) => [id, fields, removedAtMs]),
+    ]);
+    if (now === before) return true;
+    before = now;
+  }
+  return false;
+}
+
+/** For whoever waits until nothing happens any more; the oracle believes nothing of it. */
+function inStore(world: World, sql: string): unknown[] {
+  const file = world.settings.store.file as string;
+  if (!realFs.existsSync(file)) return [];
+  const database = openReal(file);
+  try {
+    return database.prepare(sql).all();
+  } catch {
+    return [];
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,134 @@
+import { createRequire } from 'node:module';
+import { listening } from '../machine/intercept.js';
+import { machine, running } from '../machine/machine.js';
+import type { Service } from './service.js';
+
+interface Controller {
+  abort(reason: Error): void;
+  pause(): void;
+  resume(): void;
+  aborted: boolean;
+  paused: boolean;
+  reason: Error | null;
+}
+
+interface Handler {
+  onRequestStart(controller: Controller, context: object): void;
+  onResponseStart(controller: Controller, status: number, headers: object): void;
+  onResponseData(controller: Controller, chunk: Buffer): void;
+  onResponseEnd(controller: Controller, trailers: object): void;
+  onResponseError(controller: Controller | undefined, error: Error): void;
+}
+
+interface Sent {
+  path: string;
+  method: string;
+  headers: Record<string, string>;
+  body: string | null;
+}
+
+let service: Service | null = null;
+/** A network that is down for this machine. */
+export const network = { isDown: false };
+
+export function connectTo(one: Service): void {
+  service = one;
+  network.isDown = false;
+}
+
+/** Puts the simulated network below undici: what the product writes on the wire arrives at the service of this history. */
+export function interceptNetwork(): void {
+  const require = createRequire(import.meta.url);
+  const Client = require('undici/lib/dispatcher/client.js');
+  Client.prototype.dispatch = (sent: Sent, handler: Handler) => {
+    void travel(sent, handler);
+    return true;
+  };
+}
+
+async function travel(sent: Sent, handler: Handler): Promise<void> {
+  const owner = running.getStore();
+  const target = service as Service;
+  const whose = machine();
+  const fail = (message: string, code: string) => Object.assign(new Error(message), { code });
+  let isOver = false;
+  const controller: Controller = {
+    aborted: false,
+    paused: false,
+    reason: null,
+    pause: () => undefined,
+    resume: () => undefined,
+    abort: (reason) => {
+      if (isOver) return;
+      isOver = true;
+      controller.aborted = true;
+      controller.reason = reason;
+      handler.onResponseError(controller, reason);
+    },
+  };
+  await owner?.pass();
+  const url = new URL(sent.path, 'http://service');
+  const keyHeader = Object.entries(sent.headers).find(([name]) => name.toLowerCase() === 'idempotency-key');
+  const request = {
+    method: sent.method,
+    path: url.pathname,
+    query: url.searchParams,
+    key: keyHeader ? String(keyHeader[1]) : null,
+    body: sent.body ?? '',
+    pid: owner?.pid ?? 0,
+  };
+  // A connection takes a moment.
+  await new Promise<void>((resolve) => whose.after(2, owner ?? null, resolve));
+  if (network.isDown || !target.isReachable(request)) {
+    handler.onResponseError(undefined, fail('connect ECONNREFUSED', 'ECONNREFUSED'));
+    return;
+  }
+  try {
+    handler.onRequestStart(controller, {});
+  } catch (error) {
+    handler.onResponseError(controller, error as Error);
+    return;
+  }
+  if (controller.aborted) return;
+  // The bytes have left: they arrive, whatever becomes of the process.
+  whose.after(3, null, () => {
+    const { reply, afterMs } = target.receive(request);
+    whose.after(afterMs, owner ?? null, () => {
+      void (async () => {
+        await owner?.pass();
+        if (isOver) return;
+        isOver = true;
+        if (reply === 'silence')
+          return handler.onResponseError(controller, fail('other side closed', 'UND_ERR_SOCKET'));
+        if (reply === 'reset') return handler.onResponseError(controller, fail('read ECONNRESET', 'ECONNRESET'));
+        handler.onResponseStart(controller, reply.status, { 'content-type': 'application/json', ...reply.headers });
+        if (reply.body !== '') handler.onResponseData(controller, Buffer.from(reply.body));
+        if (reply.isCut) handler.onResponseError(controller, fail('other side closed', 'UND_ERR_SOCKET'));
+        else handler.onResponseEnd(controller, {});
+      })();
+    });
+  });
+}
+
+/** Sends a request to whoever listens on this port of the simulated machine. @returns the status; null: nobody answered */
+export async function post(
+  port: number,
+  path: string,
+  headers: Record<string, string>,
+  body: string,
+): Promise<number | null> {
+  const found = listening.get(port);
+  if (found?.owner.state !== 'running') return null;
+  const { default: inject } = await import('light-my-request');
+  const serve = (request: unknown, response: unknown) =>
+    running.run(found.owner, () => void found.server.emit('request', request, response));
+  const answer = running.run(found.owner, () =>
+    inject(serve as never, { method: 'POST', url: path, headers, payload: body }),
+  );
+  let status: number | null = null;
+  void answer.then(({ statusCode }) => {
+    status = statusCode;
+  });
+  await machine().run(5_000, () => status !== null);
+  return status;
+}

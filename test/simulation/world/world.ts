@@ -1,0 +1,164 @@
+import { join } from 'node:path';
+import { loadSettings } from '../../../src/config/load-settings.js';
+import { Disk, replaceDisk } from '../machine/disk.js';
+import { realFs } from '../machine/intercept.js';
+import { Machine, replaceMachine, SimProcess, type Strike } from '../machine/machine.js';
+import { Dice } from './dice.js';
+import { Erp, type OrderRow } from './erp.js';
+import { connectTo } from './network.js';
+import { type Personality, Service } from './service.js';
+import { deadlineMs, presentations, type SettingsTree, settingsFor, webhookSecret } from './settings.js';
+
+const minuteMs = 60_000;
+
+/** What the command line is asked to do; handed in, because the product is loaded after the machine is in its place. */
+export type Run = (argv: readonly string[]) => Promise<number>;
+
+/** What came of a command. */
+export interface Ended {
+  argv: readonly string[];
+  process: SimProcess;
+  /** It did not come to its end, and was not struck. */
+  hangs: boolean;
+}
+
+/** A company: its ERP, the service, the machine on which Waybill runs, and its people. */
+export class World {
+  readonly machine: Machine;
+  readonly disk = new Disk();
+  readonly erp: Erp;
+  readonly service: Service;
+  readonly dice: Dice;
+  settings: SettingsTree;
+  /** Told of each command, for whoever wants to read what it said. */
+  onCommand: ((ended: Ended) => void) | null = null;
+  daemon: SimProcess | null = null;
+  readonly commands: Ended[] = [];
+  /** What was seen that may never be, as it happened. */
+  readonly wrong: string[] = [];
+  /** How many backups of the store were taken. */
+  copies = 0;
+  lostWitness = false;
+  /** Somebody said something about records, so that what follows need not follow from what the service did. */
+  peopleSpoke = false;
+  /** The settings gave all orders other keys. */
+  keysWereRespelled = false;
+  /** How the query of orders shows their key. */
+  presentation = 'id';
+  /** The list that the last comparison showed. */
+  lastFingerprint: string | null = null;
+  /** Since then nothing of the store's past is certain. */
+  replacedAtMs: number | null = null;
+  /** Lines of the audit that were there, and when they were written by a clock that nobody can set. */
+  auditSeen = new Map<number, number>();
+  readonly auditSince = new Map<number, number>();
+  /** The shortest time that the settings ever let the audit be kept. */
+  leastAuditDays = 730;
+  /** When the last pass over the ERP began that came to its end. */
+  capturedFromMs = -1;
+  settingsChangedAtMs = -1;
+  /** Conditions on orders that were ever in the settings. */
+  readonly lastPendings = new Set<unknown>();
+  /** Records of which a person said what is not so, or asked for what may cost them. */
+  readonly excused = new Set<string>();
+  /** What people closed without sending it. */
+  readonly discarded = new Set<string>();
+  #lastPid = 1000;
+  #lastSettings = '';
+
+  constructor(
+    readonly folder: string,
+    readonly personality: Personality,
+    seed: number,
+    private readonly run: Run,
+  ) {
+    this.dice = new Dice(seed ^ 0x5eed);
+    this.machine = new Machine(seed);
+    replaceMachine(this.machine);
+    replaceDisk(this.disk);
+    realFs.rmSync(folder, { recursive: true, force: true });
+    for (const name of ['config', 'store', 'erp', 'files']) realFs.mkdirSync(join(folder, name), { recursive: true });
+    this.erp = new Erp(join(folder, 'erp', 'erp.sqlite'), this.machine);
+    this.service = new Service(personality, this.machine, deadlineMs, () => this.machine.random());
+    connectTo(this.service);
+    realFs.writeFileSync(join(folder, 'config', 'webhook-secret'), `whsec_${webhookSecret}`, { mode: 0o600 });
+    this.settings = settingsFor(this);
+    if (!this.writeSettings()) throw new Error('Waybill refuses the settings with which a history begins.');
+  }
+
+  /** @returns false when Waybill refuses them, so that whoever changed them takes the change back */
+  writeSettings(): boolean {
+    const folder = join(this.folder, 'config');
+    const file = join(folder, 'local.yaml');
+    realFs.writeFileSync(file, JSON.stringify(this.settings, null, 1));
+    try {
+      loadSettings({ configDir: folder });
+    } catch {
+      this.settings = JSON.parse(this.#lastSettings) as SettingsTree;
+      realFs.writeFileSync(file, this.#lastSettings);
+      return false;
+    }
+    this.#lastSettings = JSON.stringify(this.settings, null, 1);
+    this.settingsChangedAtMs = this.machine.elapsedMs;
+    this.lastPendings.add(this.settings.orders.pending);
+    this.leastAuditDays = Math.min(this.leastAuditDays, this.settings.retention?.auditDays ?? 730);
+    return true;
+  }
+
+  spawn(argv: readonly string[], strike: Strike | null = null): SimProcess {
+    const process = new SimProcess(this.machine, ++this.#lastPid, argv);
+    process.strike = strike;
+    process.start(() => this.run(['node', 'waybill', ...argv, '--config', join(this.folder, 'config')]));
+    return process;
+  }
+
+  /** Runs a command until it has ended, or was struck. */
+  async command(argv: readonly string[], strike: Strike | null = null): Promise<Ended> {
+    const beganMs = this.machine.elapsedMs;
+    const process = this.spawn(argv, strike);
+    const isOver = () => process.state !== 'running';
+    let hangs = false;
+    if (!(await this.machine.run(15 * minuteMs, isOver))) {
+      process.signal('SIGTERM');
+      if (!(await this.machine.run(2 * minuteMs, isOver))) {
+        hangs = true;
+        process.kill();
+      }
+    }
+    const isWholePass = argv[0] === 'sync' && argv.length <= 2 && (argv.length === 1 || argv[1] === 'capture');
+    if (isWholePass && process.state === 'ended' && process.exitCode === 0) this.capturedFromMs = beganMs;
+    if (/^(outbox (resolve|discard)|confirm|adopt|rekey|recover|reconcile|forget)/.test(argv.join(' ')))
+      this.peopleSpoke = true;
+    const ended = { argv, process, hangs };
+    this.commands.push(ended);
+    this.onCommand?.(ended);
+    return ended;
+  }
+
+  /** What the settings call an order, as docs/mapping.md says. */
+  keyOf({ id, okey }: Pick<OrderRow, 'id' | 'okey'>): string {
+    const shown = (presentations[this.presentation] ?? String)(id);
+    const { key } = this.settings.orders;
+    return Array.isArray(key) ? `${shown}/${okey}` : key === 'okey' ? okey : shown;
+  }
+
+  startDaemon(): void {
+    if (!this.daemon?.isThere) this.daemon = this.spawn(['daemon']);
+  }
+
+  storeWasReplaced(): void {
+    this.replacedAtMs = this.machine.elapsedMs;
+    this.auditSeen.clear();
+    this.auditSince.clear();
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.machine.run(ms);
+  }
+
+  close(): void {
+    for (const one of this.machine.processes) one.kill();
+    this.erp.close();
+    realFs.rmSync(this.folder, { recursive: true, force: true });
+  }
+}
