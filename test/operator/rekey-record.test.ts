@@ -140,6 +140,39 @@ onSqliteLabAnd('mysql', 'a record whose key changed in the ERP', (kit) => {
     expect(lab.sandbox.ledger().orders).to.have.length(5);
   });
 
+  /** Orders that were captured and not sent, of which the first then gets another key. */
+  const renameUnsent = async (hold = false) => {
+    const lab = await kit.start({ customers: 1, orders: 4 });
+    await lab.capture({ sweep: true });
+    const [{ id, source_key: from }] = await kit.rows(
+      "SELECT id, source_key FROM outbox_message WHERE entity='order' ORDER BY source_key",
+    );
+    if (hold)
+      await kit.rows("UPDATE outbox_message SET state='parked', park_class='held', reason='look at it' WHERE id=?", [
+        id,
+      ]);
+    await rename(lab, from, '9001');
+    const foreseen = await lab.capture({ sweep: true, dryRun: true });
+    expect(foreseen.captured).to.deep.equal({ customers: 0, orders: 1 });
+    await works(lab);
+    const [{ state, reason }] = await kit.rows('SELECT state, reason FROM outbox_message WHERE id=?', [id]);
+    expect(state).to.equal('superseded');
+    expect(reason).to.contain('9001');
+    return lab;
+  };
+
+  it('goes out once, under its new key, where its create still waited to be sent', async () => {
+    const lab = await renameUnsent();
+    expect(lab.sandbox.ledger().orders).to.have.length(4);
+    expect(await open()).to.deep.equal([]);
+  });
+
+  it('is still held under its new key where its create was held unsent', async () => {
+    const lab = await renameUnsent(true);
+    expect(lab.sandbox.ledger().orders).to.have.length(3);
+    expect((await open()).map(({ source_key: key, reason }) => [key, reason])).to.deep.equal([['9001', 'look at it']]);
+  });
+
   it('is no other order that has its number while the first is still there', async () => {
     const { lab } = await start({ number: 'currency', identity: ['currency'], fields: { note: 'order_no' } });
     await insertSampleOrder(lab.erp);

@@ -12,7 +12,14 @@ import { changedFields } from '../outbox/compose-update.js';
 import { afterThisPass } from '../outbox/message.js';
 import { type PassCounts, turnedKeysBrake } from './brake.js';
 import { type JudgedPage, judgement, noteAcknowledged } from './judged-rows.js';
-import { acknowledgedRecords, type KnownRecord, knownRecords, renamedOrders, respell } from './known-records.js';
+import {
+  acknowledgedRecords,
+  type KnownRecord,
+  knownRecords,
+  type RenamedOrder,
+  renamedOrders,
+  respell,
+} from './known-records.js';
 import { holdLostLines } from './lost-lines.js';
 import {
   contentHash,
@@ -30,11 +37,12 @@ import {
   findReplacements,
   type Replacement,
   type SettledReplacements,
+  settleRenamed,
   settleReplacements,
 } from './replaced-records.js';
 import { type FirstSeen, firstSeen, orderReadiness, writeUnsettled } from './rows-aside.js';
 
-interface CapturePageWork extends RowPass {
+interface CapturePageWork extends Omit<RowPass, 'renamed' | 'replacing'> {
   reader: ErpReader;
   entity: Entity;
   page: ErpPage<ReadCustomer | ReadOrder>;
@@ -133,7 +141,7 @@ export async function capturePage(context: JobContext, read: CapturePageWork): P
 }
 
 const noneReplaced: SettledReplacements = { held: new Map(), moved: new Map() };
-type PageWork = CapturePageWork & { named: Record<Entity, Replacement[]> };
+type PageWork = CapturePageWork & { named: Record<Entity, Replacement[]>; renamed: readonly RenamedOrder[] };
 
 /** @param judged filled in a dry run */
 async function planAndWrite(
@@ -147,7 +155,9 @@ async function planAndWrite(
   const settle = (of: Entity) =>
     read.named[of].length === 0 ? noneReplaced : settleReplacements(context, tx, of, read.named[of], read, nowMs);
   const replacing = { customer: await settle('customer'), order: await settle('order') };
-  const work = { ...read, replacing };
+  const renamed = await settleRenamed(context, tx, read.renamed, lease, nowMs);
+  replacing.order = { ...replacing.order, held: new Map([...renamed.held, ...replacing.order.held]) };
+  const work = { ...read, replacing, renamed: renamed.seems };
   const result: CapturePageResult = {
     captured: { customers: 0, orders: 0 },
     unchanged: 0,
@@ -246,7 +256,7 @@ function judgeLines(
 /** The customers of the orders that are written now come along, in the same snapshot and the same transaction. */
 async function planCustomers(
   context: JobContext,
-  work: CapturePageWork & { replacing: Record<Entity, SettledReplacements> },
+  work: RowPass & CapturePageWork & { replacing: Record<Entity, SettledReplacements> },
   tx: Tx,
   orders: readonly Plan[],
   nowMs: number,

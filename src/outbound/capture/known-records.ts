@@ -245,28 +245,34 @@ function rename<R extends ReadCustomer | ReadOrder>(rows: readonly R[], spelling
   return [...new Map(renamed.map((row) => [row.sourceKey, row])).values()];
 }
 
+/** A row that is new to the store, and the known order that it seems to be. */
+export interface RenamedOrder {
+  to: string;
+  from: string;
+}
+
 /**
- * Orders that are new to the store, and have number and identity of a known one whose row is gone: a person may have given the
- * row another key. Sent as new, it would be at the service twice.
+ * Find orders whose rows seem to have got another key: new to the store, with number and identity of a known one whose row is
+ * gone. Sent as new, such an order would be at the service twice.
  * @param isNew whether nothing was sent of a key, nor is on its way
- * @returns the new key, and the known one
  */
 export async function renamedOrders(
   { store }: Pick<JobContext, 'store'>,
   reader: ErpReader,
   rows: readonly (ReadCustomer | ReadOrder)[],
   isNew: (key: string) => boolean,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<RenamedOrder[]> {
   const orders = rows.flatMap((row) => (row.entity === 'order' && isNew(row.sourceKey) ? [row] : []));
   const numbers = [...new Set(orders.flatMap(({ number }) => storedNumber(number) ?? []))];
-  if (numbers.length === 0) return new Map();
+  if (numbers.length === 0) return [];
   const known = await store.read('look for orders of the same number', (tx) => ordersOf(tx, numbers));
   const pairs = known.flatMap((one) => orders.filter((row) => isSame(row, one)).map((row) => [row, one] as const));
-  if (pairs.length === 0) return new Map();
+  if (pairs.length === 0) return [];
   const keys = [...new Set(pairs.map(([, { sourceKey }]) => sourceKey))];
   const presence = await reader.presence('order', keys, true);
-  const gone = pairs.filter(([row, { sourceKey }]) => !isStillThere(presence, sourceKey, row.sourceKey));
-  return new Map(gone.map(([row, { sourceKey }]) => [row.sourceKey, sourceKey]));
+  return pairs.flatMap(([{ sourceKey: to }, { sourceKey: from }]) =>
+    isStillThere(presence, from, to) ? [] : [{ to, from }],
+  );
 }
 
 interface KnownOrder {
@@ -284,7 +290,7 @@ function isSame(row: Pick<ReadOrder, 'sourceKey' | 'number' | 'identity'>, one: 
   return row.identity !== null && one.identity !== null && changedIdentity(one.identity, row.identity) === null;
 }
 
-/** The known orders with one of these numbers that are at the service, or may be. */
+/** The known orders with one of these numbers that are at the service, may be, or still wait to be sent. */
 async function ordersOf(tx: Tx, numbers: readonly string[]): Promise<KnownOrder[]> {
   const listed = placeholders(numbers.length);
   const of = (condition: string) => `number IN ${listed} AND CASE WHEN ${condition} THEN 1 ELSE 0 END=1`;
@@ -293,7 +299,7 @@ async function ordersOf(tx: Tx, numbers: readonly string[]): Promise<KnownOrder[
        JOIN binding b ON b.entity=m.entity AND b.source_key=m.source_key WHERE m.${of("m.entity='order'")}
      UNION SELECT source_key, number, identity FROM binding WHERE ${of("entity='order'")}
      UNION SELECT source_key, number, identity FROM outbox_message
-       WHERE ${of(`entity='order' AND operation='create' AND first_sent_at IS NOT NULL
+       WHERE ${of(`entity='order' AND operation='create'
          AND state IN ('sending','in_doubt','pending','parked')`)}`,
     [...numbers, ...numbers, ...numbers],
   );

@@ -8,7 +8,7 @@ import type { Tx } from '../../store/store.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
 import { changedIdentity } from './brake.js';
-import { type KnownRecord, knownRecords } from './known-records.js';
+import { type KnownRecord, knownRecords, type RenamedOrder } from './known-records.js';
 import { moveRecord, noteReplaced } from './move-record.js';
 import { identityAtService, identityOf, type ReadRow } from './plan-row.js';
 
@@ -228,4 +228,62 @@ export async function settleReplacements(
     await appendAudit(tx, lines, nowMs);
   }
   return settled;
+}
+
+/** What orders under new keys mean for the rest of their page. */
+interface SettledRenames {
+  /** Known keys of orders that may be at the service, by new key: a person says whether it is the same order. */
+  seems: ReadonlyMap<string, string>;
+  /** Why orders go on being held, by new key. */
+  held: ReadonlyMap<string, string>;
+}
+
+/**
+ * Closes creates that wait unsent under a key that their order has no longer, in the transaction that writes the page: the order
+ * goes out under its new key alone.
+ * @param lease null: a dry run, which writes nothing
+ */
+export async function settleRenamed(
+  { actor }: Pick<JobContext, 'actor'>,
+  tx: Tx,
+  found: readonly RenamedOrder[],
+  lease: unknown,
+  nowMs: number,
+): Promise<SettledRenames> {
+  const seems = new Map<string, string>();
+  const held = new Map<string, string>();
+  if (found.length === 0) return { seems, held };
+  const known = await knownRecords(tx, 'order', [...new Set(found.map(({ from }) => from))], lease !== null);
+  // A lost store may have sent what waits here.
+  const isUnsure = (await readRecoveryHold(tx)) !== null;
+  for (const { to, from } of found) {
+    const { newest, binding, unproven } = known.get(from) as KnownRecord;
+    // Delivery may have claimed it meanwhile.
+    if (binding !== null || unproven !== undefined || isUnsure) {
+      seems.set(to, from);
+      continue;
+    }
+    if (newest === null || !['pending', 'parked'].includes(newest.state)) continue;
+    // A person has to look at it under any key.
+    if (newest.parkClass === 'held') held.set(to, newest.reason ?? 'an earlier change to it is held');
+    if (lease === null) continue;
+    await supersedeUnsent(tx, [newest.id], `The ERP gave the order the key ${to} before it was sent.`, nowMs);
+    const detail = { by: to };
+    await appendAudit(
+      tx,
+      [
+        {
+          event: 'replaced',
+          outcome: 'withdraw',
+          entity: 'order',
+          sourceKey: from,
+          messageId: newest.id,
+          actor,
+          detail,
+        },
+      ],
+      nowMs,
+    );
+  }
+  return { seems, held };
 }

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import Fastify from 'fastify';
 import { listening } from '../machine/intercept.js';
 import { machine, running } from '../machine/machine.js';
 import type { Service } from './service.js';
@@ -119,12 +120,12 @@ export async function post(
 ): Promise<number | null> {
   const found = listening.get(port);
   if (found?.owner.state !== 'running') return null;
-  const { default: inject } = await import('light-my-request');
-  const serve = (request: unknown, response: unknown) =>
-    running.run(found.owner, () => void found.server.emit('request', request, response));
-  const answer = running.run(found.owner, () =>
-    inject(serve as never, { method: 'POST', url: path, headers, payload: body }),
-  );
+  // Makes the request without a socket, and hands it on unread.
+  const sender = Fastify().addHook('onRequest', (request, reply, _done) => {
+    reply.hijack();
+    found.server.emit('request', request.raw, reply.raw);
+  });
+  const answer = running.run(found.owner, () => sender.inject({ method: 'POST', url: path, headers, payload: body }));
   let status: number | null = null;
   void answer.then(({ statusCode }) => {
     status = statusCode;
