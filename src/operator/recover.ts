@@ -118,6 +118,11 @@ export async function previewRecovery(
   return { bindings, doubtedBindings: bound, ...counts };
 }
 
+/** A recovery that can't be done now; nothing is wrong with the program. Delivery stays held. */
+export class RecoveryRefused extends Error {
+  override readonly name = 'RecoveryRefused';
+}
+
 /**
  * Holds delivery for a recovery that a person asks for, durably and in every process, and waits until nothing is under way that
  * left before.
@@ -143,7 +148,7 @@ async function holdDelivery(
   const giveUpAt = performance.now() + 2 * settings.service.deadlineSeconds * 1000 + 10_000;
   while (await store.read('look what is under way', isUnderWay)) {
     if (performance.now() > giveUpAt)
-      throw new Error(
+      throw new RecoveryRefused(
         'Requests that left before delivery was held have not come to their end. Delivery stays held. Look at `waybill status`, then run recover again.',
       );
     await sleep(100);
@@ -161,7 +166,7 @@ async function isUnderWay(tx: Tx): Promise<boolean> {
 export async function keepSameStore({ store, actor, nowMs }: JobContext, reason: string): Promise<void> {
   await store.transaction('keep the same store', async (tx) => {
     const hold = await readRecoveryHold(tx);
-    if (!hold) throw new Error('Nothing is held.');
+    if (!hold) throw new RecoveryRefused('Nothing is held.');
     await releaseSameStore(tx, hold);
     const detail = { loss: hold.reason, reason };
     await appendAudit(tx, { event: 'operator', outcome: 'same_store', actor, detail }, nowMs());
@@ -219,22 +224,28 @@ async function captureAll(context: JobContext, reader: ErpReader): Promise<void>
   const { capture: whole } = await sync(context, { reader, client: noClient }, { stages: ['capture'] });
   const [failed] = whole?.failed ?? [];
   if (failed)
-    throw new Error(`The source ${failed.source || 'of the section erp'} could not be read: ${failed.reason}`);
-  if (whole?.stopped) throw new Error(`The ERP could not be read to its end: ${whole.stopped.reason}`);
+    throw new RecoveryRefused(
+      `The source ${failed.source || 'of the section erp'} could not be read: ${failed.reason}`,
+    );
+  if (whole?.stopped) throw new RecoveryRefused(notRead(whole.stopped.reason));
   const strangers = () => context.store.read('read who waits for lines', unsettledStrangers);
   let waiting = await strangers();
   const giveUpAt = performance.now() + 3 * context.settings.orders.settleSeconds * 1000 + 10_000;
   while (waiting.length > 0) {
     if (performance.now() > giveUpAt)
-      throw new Error(
+      throw new RecoveryRefused(
         `${waiting.length} orders still wait for their lines (the first is ${waiting[0]}), so afterwards it would be unknown whether they were sent. Run recover again when they have their lines.`,
       );
     await sleep(500);
     const { stopped, busy } = await capture(context, reader, {});
-    if (stopped && !busy) throw new Error(`The ERP could not be read to its end: ${stopped.reason}`);
+    if (stopped && !busy) throw new RecoveryRefused(notRead(stopped.reason));
     const still = new Set(await strangers());
     waiting = waiting.filter((key) => still.has(key));
   }
+}
+
+function notRead(reason: string): string {
+  return `The ERP could not be read to its end: ${reason}. Settle that (a pause ends with \`waybill resume capture\`), then run recover again.`;
 }
 
 /** A new incarnation takes the place of the lost one, and every machine's witness learns it from the store. */

@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import type { OrderRecord } from '../../src/model/record.js';
 import { confirmMessages } from '../../src/operator/confirm-held.js';
-import { recover } from '../../src/operator/recover.js';
+import { RecoveryRefused, recover } from '../../src/operator/recover.js';
 import { capture } from '../../src/outbound/capture/capture.js';
 import type { CapturePageResult } from '../../src/outbound/capture/capture-page.js';
 import type { BindingRow } from '../../src/outbound/outbox/exported-bindings.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { presumeSent } from '../../src/outbound/recovery/recover-messages.js';
+import { pauseLane } from '../../src/store/lane-pauses.js';
 import type { Store, Tx } from '../../src/store/store.js';
 import { underWay } from '../store/stores.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';
@@ -122,6 +123,25 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     expect(bindings).to.include({ imported: rows.length, closed: rows.length });
     const open = "SELECT id FROM outbox_message WHERE operation='create' AND state<>'superseded'";
     expect(await kit.rows(open)).to.deep.equal([]);
+  });
+
+  it('says what to do, as no bug of ours, where capture is paused', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await hold();
+    await kit.store.transaction('pause', (tx) =>
+      pauseLane(tx, {
+        lane: 'capture',
+        cause: 'operator',
+        until_at: null,
+        reason: 'month end',
+        actor: 'A',
+        since_at: 1,
+      }),
+    );
+    const options = { fate: { to: 'parked' }, bindings: null, reason: 'a test' } as const;
+    const refused = await recover(lab.context, lab.reader, options).catch((error: Error) => error);
+    expect(refused).to.be.instanceOf(RecoveryRefused).with.property('name', 'RecoveryRefused');
+    expect(refused).to.have.property('message').that.includes('month end').and.includes('waybill resume capture');
   });
 
   it('judges also what a pass is writing in the moment of its end', async () => {

@@ -27,7 +27,7 @@ export const optionsLeftOut: Readonly<Record<string, string>> = {
 };
 
 /** Once something waited for a yes, these would say what may not be so: what is true is said by `operatorOperations`. */
-const claims = /^(outbox resolve|adopt|rekey|recover|go-live|confirm)$/;
+const claims = /^(outbox resolve|adopt|rekey|recover|go-live|confirm|bindings move)$/;
 
 interface Described {
   /** Such as `outbox resolve`. */

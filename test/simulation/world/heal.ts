@@ -13,6 +13,7 @@ import {
   wrongKeys,
   wrongStatus,
 } from './oracle.js';
+import { maxProcessingMs } from './settings.js';
 import type { World } from './world.js';
 
 const minuteMs = 60_000;
@@ -39,6 +40,7 @@ export async function heal(
   erp.refill();
   await machineOperations['let all go on that stand still']?.(world, dice);
   await machineOperations['stop the daemon']?.(world, dice);
+  world.endQuietHours();
   for (const one of machine.processes) one.kill();
   // What the witness missed shows now.
   await world.pass(minuteMs);
@@ -88,7 +90,7 @@ async function help(world: World, dice: Dice, tell: (line: string) => void): Pro
   if (status?.notLive && /recover/.test(status.notLive)) {
     const recovered = await world.command(['recover', ...recoverOptions(world), '--reason', 'after the loss', '--yes']);
     if (recovered.process.exitCode !== 0 && recovered.process.exitCode !== 3)
-      await world.command(['recover', '--reason', 'after the loss', '--yes']);
+      await world.command(['recover', '--park', '--reason', 'after the loss', '--yes']);
     tell('somebody recovers');
   } else if (status?.notLive && /rekey/.test(status.notLive)) {
     for (const entity of ['orders', 'customers'])
@@ -96,6 +98,8 @@ async function help(world: World, dice: Dice, tell: (line: string) => void): Pro
     tell('somebody says what the keys mean');
   }
   await resume(world);
+  // Nobody says that a record is not there while the service may still be working on it.
+  await world.pass(maxProcessingMs + minuteMs);
   for (const message of (await listed(world, '--state', 'parked')) ?? []) {
     if (['unproven', 'conflict', 'held'].includes(message.parkClass ?? '')) {
       await resolveTruthfully(world, message, dice);

@@ -80,7 +80,10 @@ export async function resolveTruthfully(world: World, message: Listed, dice: Dic
       ? found === null
       : found !== null && (operation === 'create' || holdsWhatTheErpSays(world, message, found));
   const is = isThere ? ['--delivered', ...(found ? ['--service-id', found.id] : [])] : ['--not-delivered'];
-  return world.command(['outbox', 'resolve', ...is, ...about], drawStrike(dice));
+  const said = await world.command(['outbox', 'resolve', ...is, ...about], drawStrike(dice));
+  // Waybill asks the service as well. Whoever has looked may know better: the record was changed meanwhile.
+  if (!said.process.out.includes('--unchecked')) return said;
+  return world.command(['outbox', 'resolve', ...is, '--unchecked', ...about], drawStrike(dice));
 }
 
 function holdsWhatTheErpSays(world: World, { entity, sourceKey }: Listed, found: ServiceRecord): boolean {
@@ -105,15 +108,18 @@ async function isWhatIsBound(world: World, message: Listed, found: ServiceRecord
   return row === undefined || row.status === 'cancelled' || row.status === 'closed';
 }
 
-/** The way out of a loss that the service and the settings allow. */
+/** A way out of a loss that the service and the settings allow. */
 export function recoverOptions(world: World): string[] {
   const { keyLifetimeMs, lookUp } = world.personality;
   if (lookUp !== 'none') return ['--look-up'];
   if (keyLifetimeMs !== null) return ['--from-service', '--sent-since', '2026-06-01T08:00'];
-  return realFs.existsSync(exported(world)) ? ['--bindings', exported(world)] : [];
+  return realFs.existsSync(exported(world)) ? ['--bindings', exported(world)] : ['--park'];
 }
 
 const exported = ({ folder }: World) => join(folder, 'files', 'bindings.jsonl');
+
+/** Nothing was ever sent from here. */
+const isFirstInstallation = ({ service }: World) => service.arrivals.every(({ method }) => method === 'GET');
 
 /** What a person does who knows what they do, and says only what is so. */
 export const operatorOperations: Operations = {
@@ -149,7 +155,8 @@ export const operatorOperations: Operations = {
     return told(await world.command(['outbox', 'retry', ...filter, '--reason', 'again', '--yes'], drawStrike(dice)));
   },
   'somebody recovers by the book': async (world, dice) => {
-    const argv = ['recover', ...recoverOptions(world), '--reason', 'after the loss', '--yes'];
+    const options = world.replacedAtMs === null && dice.chance(0.3) ? ['--same-store'] : recoverOptions(world);
+    const argv = ['recover', ...options, '--reason', 'after the loss', '--yes'];
     return told(await world.command(argv, drawStrike(dice)));
   },
   'somebody exports the bindings': async (world) => {
@@ -172,8 +179,12 @@ export const operatorOperations: Operations = {
       await world.command(['adopt', `${entity}s`, '--file', file, '--reason', 'they are there'], drawStrike(dice)),
     );
   },
-  'somebody lets it deliver': async (world, dice) =>
-    told(await world.command(['go-live', '--yes', '--reason', 'all is well'], drawStrike(dice))),
+  'somebody lets it deliver': async (world, dice) => {
+    const argv = ['go-live', '--yes', '--reason', 'all is well'];
+    const asked = await world.command(argv, drawStrike(dice));
+    if (!asked.process.err.includes('--first-installation') || !isFirstInstallation(world)) return told(asked);
+    return told(await world.command([...argv, '--first-installation'], drawStrike(dice)));
+  },
   'somebody compares and repairs': async (world, dice) => {
     const what = dice.pick(['orders', 'customers', 'invoices']);
     const shown = await world.command(['reconcile', what, '--again', '--json']);

@@ -114,6 +114,14 @@ function isOddCustomer({ erp }: World, customer: CustomerRow): boolean {
     .some(({ id, code }) => id !== customer.id && code?.trim().toLowerCase() === customer.code?.trim().toLowerCase());
 }
 
+/** The service has another record under the code of its customer, and refuses to have a second one: only people there help. */
+function isCodeTaken({ erp, service }: World, order: OrderRow): boolean {
+  const customer = erp.customer(order.customer_id);
+  return service
+    .live('customers')
+    .some(({ fields }) => fields.customer_code === customer?.code && fields.ref !== customer?.ref);
+}
+
 /** What Waybill says of a record to whoever asks. */
 interface Explained {
   where: string;
@@ -150,6 +158,7 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
       const why = `${said?.where} ${said?.why?.join(' ')} [${state?.state} ${state?.parkClass} ${state?.reason}]`;
       if (
         isHelped &&
+        !isCodeTaken(world, order) &&
         said?.messages?.some(
           ({ parkClass }) => parkClass === 'unproven' || parkClass === 'conflict' || parkClass === 'held',
         )

@@ -19,6 +19,7 @@ export const settingsLeftOut: Readonly<Record<string, string>> = {
   'service.credential.': 'the service asks for no proof',
   'service.tls.': 'the network is simulated above TLS',
   'service.proxy.': 'the network is simulated above it',
+  'service.maxProcessingSeconds': 'must be true of the service',
   'service.limits': 'must be true of the service',
   'service.idempotency.': 'must be true of the service',
   'service.endpoints.': 'must be true of the service',

@@ -6,6 +6,8 @@ export type SettingsTree = { [name: string]: any };
 
 /** How long a request may take. */
 export const deadlineMs = 5_000;
+/** How long the service may work on one that nobody waits for any more. */
+export const maxProcessingMs = 120_000;
 export const webhookPort = 8787;
 export const webhookSecret = Buffer.from('a simulated secret of 32 bytes..').toString('base64');
 
@@ -57,6 +59,7 @@ export function settingsFor({ folder, personality }: { folder: string; personali
       environment: 'sandbox',
       baseUrl: 'http://127.0.0.1:9',
       deadlineSeconds: deadlineMs / 1000,
+      maxProcessingSeconds: maxProcessingMs / 1000,
       concurrency: 4,
       limits: limit ? [{ requests: limit.requests, perSeconds: limit.perMs / 1000 }] : [],
       idempotency: {

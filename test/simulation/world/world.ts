@@ -105,6 +105,15 @@ export class World {
     return true;
   }
 
+  /** What waits for an hour that somebody chose waits no longer. */
+  endQuietHours(): void {
+    if (!this.settings.schedule?.quietHours?.length) return;
+    const { settingsChangedAtMs } = this;
+    this.settings.schedule.quietHours = [];
+    this.writeSettings();
+    this.settingsChangedAtMs = settingsChangedAtMs;
+  }
+
   spawn(argv: readonly string[], strike: Strike | null = null): SimProcess {
     const process = new SimProcess(this.machine, ++this.#lastPid, argv);
     process.strike = strike;
@@ -127,7 +136,7 @@ export class World {
     }
     const isWholePass = argv[0] === 'sync' && argv.length <= 2 && (argv.length === 1 || argv[1] === 'capture');
     if (isWholePass && process.state === 'ended' && process.exitCode === 0) this.capturedFromMs = beganMs;
-    if (/^(outbox (resolve|discard)|confirm|adopt|rekey|recover|reconcile|forget)/.test(argv.join(' ')))
+    if (/^(outbox (resolve|discard)|bindings move|confirm|adopt|rekey|recover|reconcile|forget)/.test(argv.join(' ')))
       this.peopleSpoke = true;
     const ended = { argv, process, hangs };
     this.commands.push(ended);
