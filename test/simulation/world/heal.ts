@@ -88,7 +88,9 @@ async function resume(world: World): Promise<void> {
 async function help(world: World, dice: Dice, tell: (line: string) => void): Promise<void> {
   const status = jsonOf<{ notLive: string | null; pauses: unknown[] }>(await world.command(['status', '--json']));
   if (status?.notLive && /recover/.test(status.notLive)) {
-    const recovered = await world.command(['recover', ...recoverOptions(world), '--reason', 'after the loss', '--yes']);
+    // The store is the one that ran last where nobody replaced it.
+    const options = world.replacedAtMs === null ? ['--same-store'] : recoverOptions(world);
+    const recovered = await world.command(['recover', ...options, '--reason', 'after the loss', '--yes']);
     if (recovered.process.exitCode !== 0 && recovered.process.exitCode !== 3)
       await world.command(['recover', '--park', '--reason', 'after the loss', '--yes']);
     tell('somebody recovers');

@@ -202,7 +202,9 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
   }
   for (const message of open) {
     if (message.state === 'sending') wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still sending`);
-    if (message.state === 'in_doubt') wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still in doubt`);
+    // What a person has to settle first is said.
+    if (message.state === 'in_doubt' && (isHelped || !(await isHeldForRecovery(world))))
+      wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still in doubt`);
     if (isHelped && message.state === 'pending') {
       const said = await explain(world, message.entity, message.sourceKey);
       if (said && said.why?.length === 0)
@@ -279,6 +281,11 @@ export async function heldReason(world: World): Promise<string | null> {
   }>(await world.command(['status', '--json']));
   if (!said) return null;
   return said.notLive ?? said.pauses[0]?.reason ?? (said.brakes.length > 0 ? JSON.stringify(said.brakes[0]) : null);
+}
+
+async function isHeldForRecovery(world: World): Promise<boolean> {
+  const said = jsonOf<{ notLive: string | null }>(await world.command(['status', '--json']));
+  return /recover/.test(said?.notLive ?? '');
 }
 
 const lastError = ({ commands }: World) => {
