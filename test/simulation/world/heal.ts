@@ -108,6 +108,11 @@ async function help(world: World, dice: Dice, tell: (line: string) => void): Pro
       tell(`somebody resolves ${message.entity} ${message.sourceKey}: ${message.reason?.slice(0, 120)}`);
     }
   }
+  // Each was looked at: what a brake on all of them still holds may go.
+  const braked = jsonOf<{ brakes: unknown[] }>(await world.command(['status', '--json']))?.brakes ?? [];
+  if (braked.length > 0)
+    for (const entity of ['customers', 'orders'])
+      await world.command(['confirm', entity, '--reason', 'looked at all of them', '--yes']);
   // What is held without a message of its own.
   await world.command(['confirm', 'invoices', '--reason', 'looked at it', '--yes']);
   await world.command(['outbox', 'retry', '--state', 'parked', '--reason', 'again', '--yes']);
