@@ -123,7 +123,7 @@ export async function post(
   // Makes the request without a socket, and hands it on unread.
   const sender = Fastify().addHook('onRequest', (request, reply, _done) => {
     reply.hijack();
-    found.server.emit('request', request.raw, reply.raw);
+    running.run(found.owner, () => void found.server.emit('request', request.raw, reply.raw));
   });
   const answer = running.run(found.owner, () => sender.inject({ method: 'POST', url: path, headers, payload: body }));
   let status: number | null = null;
