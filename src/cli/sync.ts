@@ -136,7 +136,7 @@ async function syncAndReport(
     const dryRun = options.dryRun ?? false;
     const result = await sync(app.context, partners, { ...request, dryRun, signal, onProgress: bar.show });
     bar.stop();
-    return await reportSync(app, result, { dryRun, keys: options.key, filter: request.filter });
+    return await reportSync(app, result, { dryRun, keys: options.key, by: options.by, filter: request.filter });
   } finally {
     bar.stop();
     stop.release();
@@ -147,7 +147,12 @@ async function syncAndReport(
 async function reportSync(
   { output, settings, reader }: CommandApp,
   result: SyncResult,
-  { dryRun, keys, filter }: { dryRun: boolean; keys: string[] | undefined; filter: SyncOptions['filter'] },
+  {
+    dryRun,
+    keys,
+    by,
+    filter,
+  }: { dryRun: boolean; keys: string[] | undefined; by: FindBy | undefined; filter: SyncOptions['filter'] },
 ): Promise<number> {
   const { environment, baseUrl } = settings.service;
   const { capture, deliver, pull, writeBack } = result;
@@ -158,8 +163,9 @@ async function reportSync(
   // A person who names a key wants to know that it was not found, not that zero orders went well.
   if (keys && capture && !capture.stopped && capture.read.orders + capture.read.customers === 0) {
     writeError(
-      `waybill: none of ${keys.join(', ')} is the key of an eligible record. ` +
-        'A key is the ERP’s primary key, not the number that people know; orders.pending and orders.startFrom say what is eligible.',
+      by === 'number'
+        ? `waybill: none of ${keys.join(', ')} is the number of an eligible record that Waybill has read before. The first time, name it by the ERP’s primary key (--by key).`
+        : `waybill: none of ${keys.join(', ')} is the key of an eligible record. A key is the ERP’s primary key, not the number that people know; orders.pending and orders.startFrom say what is eligible.`,
     );
     return exitCode.failed;
   }

@@ -4,6 +4,7 @@ import type { JobContext } from '../ops/job-context.js';
 import { BindingHolders, problemInWords } from '../outbound/outbox/binding-holders.js';
 import { doubtBoundContents, moveBinding } from '../outbound/outbox/bindings.js';
 import { doubtContents } from '../outbound/outbox/content-hash.js';
+import { closeAsSettled } from '../outbound/outbox/transitions.js';
 import { lockLease } from '../store/lease.js';
 import type { Tx } from '../store/store.js';
 import { type ClaimCheck, unasked } from './check-claims.js';
@@ -37,6 +38,21 @@ export async function moveProblem(tx: Tx, { entity, sourceKey, from, to }: Bindi
 }
 
 /**
+ * Updates that may have reached the other record. The service knows their keys for that one, so none of them can go out again;
+ * every field is sent anew.
+ */
+async function endSentUpdates(tx: Tx, { entity, sourceKey, from, to }: BindingMove, nowMs: number): Promise<void> {
+  const sent = await tx.rows<{ id: number }>(
+    `SELECT id FROM outbox_message WHERE entity=? AND source_key=? AND operation='update' AND first_sent_at IS NOT NULL
+        AND state IN ('pending','in_doubt','parked')${tx.forUpdate}`,
+    [entity, sourceKey],
+  );
+  const reason = `It was sent to ${from}. The record is ${to} by now, and gets every field in another message.`;
+  const ids = sent.map(({ id }) => id);
+  await closeAsSettled(tx, ids, reason, nowMs);
+}
+
+/**
  * Moves the binding, on record as the person's word. What the service holds of the other record is not known, so the next pass
  * compares it with the ERP and sends every field.
  * @returns why it can't be moved; null: it is
@@ -56,6 +72,7 @@ export async function moveRecordBinding(
     if (problem !== null) return problem;
     await moveBinding(tx, move, { from, to, said: { by: actor, check: check.kind } });
     await doubtBoundContents(tx, entity, [sourceKey]);
+    await endSentUpdates(tx, move, nowMs());
     const id = await newestMessage(tx, move);
     if (id !== null) await doubtContents(tx, [{ id, entity }]);
     const detail = { from, to, said: true, check: check.kind, reason };

@@ -21,15 +21,16 @@ const maxDetails = 5;
  * Makes one line of whatever a service calls an error: problem+json (RFC 9457), {error:{code,message}}, {message},
  * {errors:[{field,message}]}, text or a page of HTML.
  * @param places where a JSON body says it; see `service.errorBody`
+ * @param orWhole JSON without any words is shown as it is
  */
-export function errorBody(body: string, places: ErrorPlaces = usualErrorPlaces): ErrorBody {
+export function errorBody(body: string, places: ErrorPlaces = usualErrorPlaces, orWhole = true): ErrorBody {
   const value = parseJson(body);
   if (typeof value === 'object' && value !== null) {
     const code = firstText(value, places.code);
     const words = firstText(value, places.message);
     const details = places.details.map((place) => inWords(valueAt(value, place))).find((found) => found !== '') ?? '';
     const message = words === null ? details : details === '' || details === words ? words : `${words} (${details})`;
-    return { code: code && oneLine(code), message: oneLine(message || body.slice(0, maxRead)) };
+    return { code: code && oneLine(code), message: oneLine(message || (orWhole ? body.slice(0, maxRead) : '')) };
   }
   const start = body.slice(0, maxRead);
   const text = /<html|<!doctype|<body/i.test(start)

@@ -65,7 +65,7 @@ const failed = /^(error|fail|failed|failure)$/i;
 const no = /^(false|no|off|n|f|null|none|error|fail(ed|ure)?)?$/i;
 /** Words in the place of an error's code, or of its message, that say that there is none. */
 const nothing =
-  /^(false|no|null|none|ok|no.errors?|success(ful)?|succeeded|created|updated|deleted|accepted|2\d\d|0+(\.0+)?)?$/i;
+  /^(false|no|null|none|nil|undefined|n\/?a|-+|\[\]|\{\}|ok|no.errors?( found)?|success(ful)?|succeeded|created|updated|deleted|accepted|2\d\d|0+(\.0+)?)?[.!]?$/i;
 
 /** Whether `success` or `ok` is anything but a yes. */
 function saysNo(value: unknown): boolean {

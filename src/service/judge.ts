@@ -92,7 +92,9 @@ export function judge<Answer>(
     return typeof answer === 'string' ? { kind: 'invalid', reason: `HTTP ${status}, but ${answer}` } : answer;
   }
 
-  const error = errorBody(exchange.kind === 'answer' ? (exchange.quotable?.() ?? body) : body, profile.errorBody);
+  const quotable = exchange.kind === 'answer' ? (exchange.quotable?.() ?? body) : body;
+  // The record that a failed success echoes is no reason: it holds personal data, and equal refusals would not look equal.
+  const error = errorBody(quotable, profile.errorBody, failure === null);
   const words = isCutOff ? exchange.reason : error.message || 'no reason given';
   const said = failure === null ? '' : `, but it says that it failed (${failure})`;
   const reason = `HTTP ${status}${said}${error.code ? ` ${error.code}` : ''}: ${words}`;

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { uptime } from 'node:os';
+import { hostname, uptime } from 'node:os';
 
 /** How time passes for a process: leases, windows and waits are measured by it, never by the clock on the wall, which may be set. */
 export interface Clock {
@@ -76,8 +76,20 @@ function readBootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim().replaceAll('-', '').slice(0, 64);
   } catch {
-    return randomUUID();
+    const host = createHash('sha256').update(hostname()).digest('hex').slice(0, hostDigits);
+    return `${unnamed}${host}-${randomUUID()}`;
   }
+}
+
+const unnamed = 'unnamed-';
+const hostDigits = 16;
+
+/**
+ * Whose time since the start it is, where no more is asked than that at least so much passed. Pure. On a system that does not name
+ * its starts this is the machine, for all of its processes: a start in between has measured less, never more.
+ */
+export function measuredBy(bootId: string): string {
+  return bootId.startsWith(unnamed) ? bootId.slice(0, unnamed.length + hostDigits) : bootId;
 }
 
 /** To ask the system costs 5 µs, and each request asks several times. */

@@ -1,4 +1,4 @@
-import { type ClockReading, clockToleranceMs, type MachineClock } from './clock.js';
+import { type ClockReading, clockToleranceMs, type MachineClock, measuredBy } from './clock.js';
 import type { Tx } from './store.js';
 import { readStoreInfo, writeStoreInfo } from './store-info.js';
 
@@ -89,7 +89,9 @@ export function notice(known: ClockRecord | null, now: ClockReading, newestRowMs
  * not know which part of what it measured came before that look: to count it would make a moment between the two look older.
  */
 function elapsedAt({ elapsedMs, boot }: ClockRecord, { bootId, bootMs }: ClockReading): number {
-  return boot.bootId === bootId && boot.bootMs <= bootMs ? elapsedMs + bootMs - boot.bootMs : elapsedMs;
+  return measuredBy(boot.bootId) === measuredBy(bootId) && boot.bootMs <= bootMs
+    ? elapsedMs + bootMs - boot.bootMs
+    : elapsedMs;
 }
 
 function withLead({ leads, leadMs }: Pick<ClockRecord, 'leads' | 'leadMs'>, now: Lead): Lead[] {

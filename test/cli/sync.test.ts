@@ -42,6 +42,13 @@ describe('waybill sync', () => {
       expect(named.filter(({ entity }: { entity: string }) => entity === 'order')).to.have.length(25);
     });
 
+    it('says of a number that it has not met, why it finds nothing', async () => {
+      makeErp(1, 1);
+      const { code, stderr } = await waybill('sync', 'capture', '--key', 'SO-1', '--by', 'number');
+      expect(code).to.equal(1);
+      expect(stderr).to.contain('none of SO-1 is the number of an eligible record that Waybill has read before');
+    });
+
     it('says in a dry run that nothing could go, and that the service was not asked', async () => {
       makeErp(1, 1, -1, 'NULL');
       const { stdout } = await waybill('sync', '--dry-run');

@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { compareUnderLoad } from '../../bench/reconcile.js';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { isFullMatrix } from '../store/stores.js';
 import { openSqlite } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { canary, eventually, Installation } from './installation.js';
@@ -159,3 +161,18 @@ describe('waybill reconcile and resync', function () {
     }
   });
 });
+
+// A measurement of some twenty seconds of CPU. The long form, 100,000 orders and ten kills: npm run bench -- reconcile
+if (isFullMatrix)
+  describe('a comparison of both sides in a daemon that delivers meanwhile', function () {
+    this.timeout(300_000);
+
+    it('leaves the limit to delivery, survives kills, and finds what an undisturbed one finds', async () => {
+      const result = await compareUnderLoad({ orders: 300, differing: 30, limit: 50, waiting: 100, kills: 3 });
+      expect(result.unequal).to.deep.equal([]);
+      expect(result).to.include({ found: 30, kills: 3, throttled: 0, duplicates: 0 });
+      expect(result.deliveryShare).to.be.at.least(0.95);
+      expect(Math.max(result.daemonPeakMiB, result.commandPeakMiB)).to.be.below(200);
+      expect(new Set(result.killedAt).size).to.be.above(1);
+    });
+  });

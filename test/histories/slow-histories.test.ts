@@ -1,10 +1,13 @@
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { settingsFrom } from '../../src/config/load-settings.js';
+import type { Settings } from '../../src/config/settings.js';
 import { sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { actOnMessages, planAction } from '../../src/operator/plan-action.js';
 import { capture } from '../../src/outbound/capture/capture.js';
 import { deliver } from '../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
+import { useTempDir } from '../support/temp-dir.js';
 import { type HistoryStore, openHistoryStore } from './history-store.js';
 import { MemoryErp } from './memory-erp.js';
 import type { ModelService, Reply, Request } from './model-service.js';
@@ -87,36 +90,38 @@ class SlowService {
   }
 }
 
-const settings = settingsFrom({
-  ...sampleErpMapping,
-  installation: 'histories',
-  erp: { ...sampleErpMapping.erp, type: 'sqlite', file: 'not-used.sqlite' },
-  store: { type: 'sqlite', file: 'not-used.sqlite' },
-  service: {
-    environment: 'sandbox',
-    baseUrl: 'http://127.0.0.1:1',
-    token: 'a-token',
-    deadlineSeconds,
-    maxProcessingSeconds: maxProcessingMs / 1000,
-    endpoints: {
-      lookUpCustomer: {
-        path: '/v1/customers/{customer_code}',
-        id: 'customer_code',
-        match: { customer_code: '{customer_code}' },
-        absenceProves: true,
-      },
-      lookUpOrder: {
-        path: '/v1/orders',
-        query: { reference: '{note}' },
-        list: 'orders',
-        id: 'order_id',
-        match: { note: '{note}' },
-        absenceProves: true,
+/** @param folder for the files beside the store, which processes that are killed leave behind */
+const settingsIn = (folder: string) =>
+  settingsFrom({
+    ...sampleErpMapping,
+    installation: 'histories',
+    erp: { ...sampleErpMapping.erp, type: 'sqlite', file: 'not-used.sqlite' },
+    store: { type: 'sqlite', file: join(folder, 'not-used.sqlite') },
+    service: {
+      environment: 'sandbox',
+      baseUrl: 'http://127.0.0.1:1',
+      token: 'a-token',
+      deadlineSeconds,
+      maxProcessingSeconds: maxProcessingMs / 1000,
+      endpoints: {
+        lookUpCustomer: {
+          path: '/v1/customers/{customer_code}',
+          id: 'customer_code',
+          match: { customer_code: '{customer_code}' },
+          absenceProves: true,
+        },
+        lookUpOrder: {
+          path: '/v1/orders',
+          query: { reference: '{note}' },
+          list: 'orders',
+          id: 'order_id',
+          match: { note: '{note}' },
+          absenceProves: true,
+        },
       },
     },
-  },
-  delivery: { leaseSeconds: 25, backoffBaseSeconds: 1, backoffMaxSeconds: 30, probeSeconds: 5, quickResends: 0 },
-});
+    delivery: { leaseSeconds: 25, backoffBaseSeconds: 1, backoffMaxSeconds: 30, probeSeconds: 5, quickResends: 0 },
+  });
 
 /** An ERP with a few orders, a slow service, and the processes of one machine, whose clocks do as they like. */
 class SlowWorld {
@@ -128,7 +133,10 @@ class SlowWorld {
   #aheadMs = 0;
   #boot = { number: 1, atMs: startMs - 3_600_000 };
 
-  constructor(private readonly kept: HistoryStore) {
+  constructor(
+    private readonly kept: HistoryStore,
+    private readonly settings: Settings,
+  ) {
     const clock = this.time.clockOf({ state: 'alive' });
     this.service = new SlowService((ms, work) => clock.after(ms, work));
     kept.begin(() => this.time.nowMs);
@@ -229,7 +237,7 @@ class SlowWorld {
   #worker(): Worker {
     const able = this.#workers.find(({ isFree }) => isFree);
     if (able) return able;
-    const { time, kept } = this;
+    const { time, kept, settings } = this;
     const worker = new Worker(`worker-${this.#boot.number}-${this.#workers.length + 1}`, {
       store: kept.store,
       settings,
@@ -282,9 +290,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('histories with a slow service without keys', () => {
+  const dir = useTempDir();
   let kept: HistoryStore;
+  let settings: Settings;
   before(async () => {
     kept = await openHistoryStore();
+    settings = settingsIn(dir.path);
   });
   after(() => kept.store.close());
 
@@ -292,7 +303,7 @@ describe('histories with a slow service without keys', () => {
     this.timeout(60_000 + numRuns * 400);
     const first = fc.array(fate, { minLength: 1, maxLength: 3 });
     const history = fc.asyncProperty(first, fc.array(step, { maxLength: 25, size: 'max' }), async (fates, steps) => {
-      const world = new SlowWorld(kept);
+      const world = new SlowWorld(kept, settings);
       try {
         await world.begin();
         world.service.fates.push(...fates);

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { OrderRecord } from '../../src/model/record.js';
 import { confirmMessages } from '../../src/operator/confirm-held.js';
+import { planAction } from '../../src/operator/plan-action.js';
 import { RecoveryRefused, recover } from '../../src/operator/recover.js';
 import { capture } from '../../src/outbound/capture/capture.js';
 import type { CapturePageResult } from '../../src/outbound/capture/capture-page.js';
@@ -325,6 +326,32 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     ]);
     const audited = await kit.rows("SELECT source_key FROM audit_log WHERE event='parked' AND outcome='unproven'");
     expect(audited.map(({ source_key: key }) => key).sort()).to.deep.equal(['1', '2']);
+  });
+
+  it('takes no word that a create is not at the service, while the lost store may have sent it a moment ago', async () => {
+    const lab = await kit.start({ customers: 1, orders: 3, settings: { service: { maxProcessingSeconds: 300 } } });
+    await lab.capture();
+    const parked = ['held', 'refused', 'unproven'];
+    for (const [nth, parkClass] of parked.entries())
+      await kit.store.transaction('as an older copy knows them', (tx) =>
+        tx.run(
+          `UPDATE outbox_message SET state='parked', park_class=?, reason='a reason', ended_at=1, ended_boot_id='an older start',
+                  ended_boot_ms=1 WHERE entity='order' AND source_key=?`,
+          [parkClass, String(nth + 1)],
+        ),
+      );
+    await hold();
+    await recover(lab.context, lab.reader, { fate: { to: 'parked' }, bindings: null, reason: 'a test' });
+    const request = {
+      action: 'not_delivered',
+      filter: { entity: 'order' },
+      serviceId: null,
+      reason: 'a test',
+    } as const;
+    const { ids, leftByReason } = await planAction(lab.context, request);
+    expect(ids).to.deep.equal([]);
+    expect([...leftByReason.values()]).to.deep.equal([3]);
+    expect([...leftByReason.keys()].join()).to.contain('may still be working on its last request');
   });
 
   it('finds what was cancelled meanwhile, also when the power goes right after the recovery', async () => {

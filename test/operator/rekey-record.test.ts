@@ -79,6 +79,25 @@ onSqliteLabAnd('mysql', 'a record whose key changed in the ERP', (kit) => {
     expect(lab.sandbox.ledger().orders).to.deep.equal(before.orders);
   });
 
+  it('is not removed at the service while its row under the new key can not be sent', async () => {
+    const { lab, from, to } = await start();
+    const before = lab.sandbox.ledger();
+    await rename(lab, from, to);
+    await lab.changeErp('UPDATE sales_order_lines SET qty=-qty WHERE order_id=?', [to]);
+    for (let sweep = 0; sweep < 3; sweep++) await works(lab);
+    expect((await open()).map(({ source_key: key, park_class }) => [key, park_class])).to.have.deep.members([
+      [to, 'unmapped'],
+      [from, 'held'],
+    ]);
+    await lab.changeErp('UPDATE sales_order_lines SET qty=-qty WHERE order_id=?', [to]);
+    for (let sweep = 0; sweep < 3; sweep++) await works(lab);
+    expect(lab.sandbox.ledger()).to.deep.equal(before);
+    await keyed(lab, from, to);
+    await works(lab);
+    expect(await open()).to.deep.equal([]);
+    expect(lab.sandbox.ledger().deleted).to.deep.equal([]);
+  });
+
   it('goes on under its new key after `rekey OLD NEW`, as the same record of the service', async () => {
     const { lab, from, to, serviceId } = await start();
     await rename(lab, from, to);

@@ -9,7 +9,7 @@ import type { BindingRow } from '../../src/outbound/outbox/exported-bindings.js'
 import type { ExportedRow } from '../../src/outbound/recovery/take-over-bindings.js';
 import type { Row } from '../../src/store/rows.js';
 import { underWay } from '../store/stores.js';
-import { insertSampleOrder } from '../support/change-sample-erp.js';
+import { editSampleLine, insertSampleOrder } from '../support/change-sample-erp.js';
 import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
 import { exportOf, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { say } from '../support/jobs/say.js';
@@ -269,6 +269,42 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
     expect(JSON.parse(moved.detail)).to.include({ from: before?.service_id, to: second });
     await say(kit, 'delivered', { keys: [key], entity: 'order' });
     expect((await orders()).map(({ state }) => state)).to.not.include('parked');
+  });
+
+  it('an update that went to the wrong record is not sent to the right one under the same key', async () => {
+    const lab = await kit.start({
+      customers: 1,
+      orders: 1,
+      settings: { service: { idempotency: { lifetimeHours: 24 } } },
+    });
+    await lab.capture();
+    await lab.deliver();
+    const [before] = await bindings();
+    const { source_key: sourceKey, service_id: from } = before as { source_key: string; service_id: string };
+    // Made by hand, at the service.
+    lab.sandbox.forgetKeys();
+    await lab.capture({ filter: { entity: 'order' }, force: true });
+    await lab.deliver();
+    const to = lab.sandbox.ledger().orders.find(({ order_id: id }) => id !== from)?.order_id as string;
+    await kit.store.transaction('that one is settled', (tx) =>
+      tx.run("UPDATE outbox_message SET state='superseded', park_class=NULL WHERE state='parked'"),
+    );
+    await editSampleLine(lab.erp, Number(sourceKey), 1, 77);
+    await lab.capture({ sweep: true });
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { method: 'PATCH' }, times: 50 }]);
+    await lab.deliver({ retryHorizonMs: 0 });
+    lab.sandbox.clearFaults();
+    expect((await orders()).at(-1)).to.include({ state: 'in_doubt' });
+
+    const move = { entity: 'order', sourceKey, from, to } as const;
+    expect(await moveRecordBinding(lab.context, move, 'a test')).to.equal(null);
+    expect((await orders()).at(-1)).to.include({ state: 'superseded' });
+    await endOutage();
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect((await orders()).filter(({ state }) => !['delivered', 'superseded'].includes(state))).to.deep.equal([]);
+    const made = lab.sandbox.ledger().orders.find(({ order_id: id }) => id === to);
+    expect(JSON.stringify(made)).to.contain('"qty":77');
   });
 
   it('an export that gives a record another id is not believed, unless the record was made anew since', async () => {

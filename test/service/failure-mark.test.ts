@@ -58,6 +58,9 @@ describe('the mark by which a success says that it failed', () => {
     { error: 0 },
     { error: { code: 0, message: '' } },
     { error: 'none', errors: [null] },
+    { error: 'N/A', errors: '[]' },
+    { error: '-' },
+    { error: 'No errors found.' },
     { code: 200, message: 'order changed' },
     { code: 0, message: 'OK' },
     { code: 'C-1', name: 'a customer with a code' },
@@ -145,6 +148,13 @@ const said = (expected: Expectation<{ kind: string }>, body: unknown, status = 2
   judge(profile, expected, { kind: 'answer', status, headers: {}, body: JSON.stringify(body) }, 0);
 
 describe('an answer with a success status that says that it failed', () => {
+  it('gives no reason where it only echoes the record, so that ten of them look equal', () => {
+    const echo = { ...acknowledged, success: false, name: 'Ada Lovelace' };
+    expect(said(write('order', 'create'), echo)).to.deep.include({
+      reason: 'HTTP 200, but it says that it failed (success is false): no reason given',
+    });
+  });
+
   for (const [name, [expected, best]] of Object.entries(asked)) {
     it(`proves nothing: ${name}`, () => {
       expect(said(expected, best).kind).to.be.oneOf(['delivered', 'found', 'none', 'read']);

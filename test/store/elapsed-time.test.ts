@@ -17,6 +17,10 @@ class World {
   /** The true time of the last look at which a clock was found to have been set, or not to have run. */
   brokenAtMs = 0;
   #shownLeads: (number | null)[] = [null, null];
+  #processes = 0;
+
+  /** @param namesStarts false: each process has a name of its own for the start of its machine */
+  constructor(private readonly namesStarts = true) {}
 
   pass(ms: number, awake = [0, 1]): void {
     this.trueMs += ms;
@@ -31,7 +35,10 @@ class World {
 
   reading(nth: number): ClockReading {
     const { boots, bootMs, aheadMs } = this.machine(nth);
-    return { bootId: `machine ${nth} start ${boots}`, bootMs, wallMs: this.startMs + this.trueMs + aheadMs };
+    const bootId = this.namesStarts
+      ? `machine ${nth} start ${boots}`
+      : `unnamed-${String(nth).repeat(16)}-${this.#processes++}`;
+    return { bootId, bootMs, wallMs: this.startMs + this.trueMs + aheadMs };
   }
 
   look(nth: number, databaseMs: number | null = null) {
@@ -94,8 +101,8 @@ describe('time that surely passed', () => {
 
   it('is never more than what truly passed, whatever clocks and machines do', () => {
     fc.assert(
-      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
-        const world = new World();
+      fc.property(fc.array(event, { maxLength: 60 }), fc.boolean(), (events, namesStarts) => {
+        const world = new World(namesStarts);
         const looks: { trueMs: number; elapsed: number }[] = [];
         for (const one of events) {
           happen(world, one);
@@ -110,6 +117,22 @@ describe('time that surely passed', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it('passes from one process to the next, also where the system does not name its starts', () => {
+    const world = new World(false);
+    const first = world.look(0);
+    world.pass(hourMs);
+    expect(world.look(0).elapsed - first.elapsed).to.equal(hourMs);
+    world.boot(0);
+    world.pass(hourMs);
+    expect(world.look(0).elapsed - first.elapsed, 'less than before a restart: it is not known what passed').to.equal(
+      hourMs,
+    );
+    world.pass(hourMs);
+    expect(world.look(0).elapsed - first.elapsed).to.equal(2 * hourMs);
+    world.pass(hourMs);
+    expect(world.look(1).elapsed - first.elapsed, 'another machine').to.equal(2 * hourMs);
   });
 
   it('lets a wall time count only when its clock has shown it for a day', () => {

@@ -1,8 +1,8 @@
-import type { Entity } from '../../model/record.js';
+import { type Entity, sourceOf } from '../../model/record.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { MessageState } from '../outbox/message.js';
-import { renamedMark } from './brake.js';
+import { changedIdentity, renamedMark } from './brake.js';
 import { acknowledgedRecords, type KnownRecord } from './known-records.js';
 
 /*
@@ -31,19 +31,36 @@ export async function lastRecords(
   return records;
 }
 
-/** Of these orders, whose rows are gone: the key under which each seems to stand now, where that is held for a person. */
+/**
+ * Of these orders, whose rows are gone: the key under which each seems to stand now. There it is held for a person, or its row can't
+ * be sent as it is.
+ */
 export async function heldAsRenamed(tx: Tx, keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (keys.length === 0) return new Map();
   const listed = placeholders(keys.length);
   const select = (table: string) =>
-    `SELECT o.source_key, h.source_key AS held_key, h.reason FROM ${table} o
+    `SELECT o.source_key, o.identity, h.source_key AS held_key, h.park_class, h.reason, h.identity AS held_identity FROM ${table} o
        JOIN outbox_message h ON h.number=o.number AND h.entity='order' AND h.source_key<>o.source_key
-        AND h.state='parked' AND h.park_class='held' AND h.operation='create'
+        AND h.state='parked' AND h.park_class IN ('held','unmapped') AND h.operation='create'
       WHERE o.entity='order' AND o.source_key IN ${listed}`;
-  const rows = await tx.rows<{ sourceKey: string; heldKey: string; reason: string }>(
-    `${select('outbox_message')} UNION ${select('binding')}`,
-    [...keys, ...keys],
-  );
-  const held = rows.filter(({ reason }) => reason.startsWith(renamedMark));
-  return new Map(held.map(({ sourceKey, heldKey }) => [sourceKey, heldKey]));
+  const rows = await tx.rows<SeemsRenamed>(`${select('outbox_message')} UNION ${select('binding')}`, [
+    ...keys,
+    ...keys,
+  ]);
+  return new Map(rows.filter(seemsRenamed).map(({ sourceKey, heldKey }) => [sourceKey, heldKey]));
+}
+
+interface SeemsRenamed {
+  sourceKey: string;
+  identity: string | null;
+  heldKey: string;
+  parkClass: 'held' | 'unmapped';
+  reason: string;
+  heldIdentity: string | null;
+}
+
+function seemsRenamed({ sourceKey, identity, heldKey, parkClass, reason, heldIdentity }: SeemsRenamed): boolean {
+  if (parkClass === 'held') return reason.startsWith(renamedMark);
+  if (sourceOf(sourceKey) !== sourceOf(heldKey)) return false;
+  return identity !== null && heldIdentity !== null && changedIdentity(identity, heldIdentity) === null;
 }

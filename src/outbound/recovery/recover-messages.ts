@@ -15,6 +15,8 @@ export const isUnbound = 'NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=m.e
 const unbound = `m.operation='create' AND m.state='pending' AND ${isUnbound}`;
 /** Creates that wait for a person, who may have let them go in the lost store. */
 const parkedCreate = `m.operation='create' AND m.state='parked' AND m.park_class IN ('held','refused') AND ${isUnbound}`;
+/** Creates that the lost store may have sent, whatever this one knows of them. */
+const openCreate = `m.operation='create' AND m.state IN ('pending','parked','sending','in_doubt') AND ${isUnbound}`;
 
 /** Locked, so that their fate is decided here alone until the transaction ends. A few thousand at a time: there may be a million. */
 async function lockBatches(tx: Tx, which: string): Promise<number[][]> {
@@ -79,14 +81,11 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
   // Creates that this store sent before it was copied go out again under their key. The service may
   // repeat an answer that it gave before the lost store sent a change.
   const underWay = `m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`;
-  for (const ids of await lockBatches(tx, underWay)) {
-    await doubtContentsOf(tx, ids);
-    await noteEnds(tx, ids, now);
-  }
+  for (const ids of await lockBatches(tx, underWay)) await doubtContentsOf(tx, ids);
+  // The lost store may have sent any of them a moment ago, also what waits for a person here: a person may have let it go there.
+  for (const ids of await lockBatches(tx, openCreate)) await noteEnds(tx, ids, now);
   for (const ids of batches) {
     await auditEach(tx, ids, { event: fate.to, outcome, actor, detail: { reason, sentSince } }, now.wallMs);
-    // The lost store may have sent it a moment ago.
-    await noteEnds(tx, ids, now);
     if (fate.to === 'in_doubt' && !fate.lookUp) await doubtContentsOf(tx, ids);
     if (fate.to === 'in_doubt') await presumeInDoubt(tx, ids, fate.sentSince, reason, now.wallMs);
     else await parkAsUnproven(tx, 'pending', ids, reason);

@@ -60,6 +60,10 @@ export const provenElsewhere: Readonly<Record<string, Proof>> = {
   'service.endpoints.readOrder.path': orderRead,
   'service.endpoints.readOrder.successStatus': orderRead,
   'service.endpoints.readOrder.absentStatus': orderRead,
+  'service.maxProcessingSeconds': {
+    file: 'outbound/deliver/still-working.test.ts',
+    test: 'after two look-ups that agree',
+  },
   'service.endpoints.lookUpCustomer.absenceProves': {
     file: 'outbound/deliver/look-up.test.ts',
     test: 'what it does not find',

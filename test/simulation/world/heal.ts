@@ -31,6 +31,7 @@ export async function heal(
   doctor: (world: World) => void = () => undefined,
 ): Promise<string[]> {
   const { service, machine, erp, disk } = world;
+  world.isSafe = true;
   service.weather = [];
   network.isDown = false;
   disk.clear();

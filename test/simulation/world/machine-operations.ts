@@ -43,8 +43,10 @@ async function stopDaemon(world: World, how: 'stop' | 'kill'): Promise<void> {
   const { daemon } = world;
   if (!daemon?.isThere) return;
   daemon.thaw();
-  if (how === 'kill') daemon.kill();
-  else {
+  if (how === 'kill') {
+    daemon.kill();
+    world.struckMs = Math.min(world.struckMs, world.machine.elapsedMs);
+  } else {
     daemon.signal('SIGTERM');
     await world.machine.run(minuteMs, () => !daemon.isThere);
     if (daemon.isThere) {

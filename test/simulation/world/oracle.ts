@@ -12,6 +12,8 @@ import type { World } from './world.js';
  * says to whoever asks. Each finding begins with its kind and a colon.
  */
 
+const dayMs = 86_400_000;
+
 /** Watches every write that takes effect at the service. */
 export function watchEffects(world: World): void {
   const { service, erp } = world;
@@ -63,6 +65,11 @@ function judgeCreate(world: World, ref: string, record: ServiceRecord): void {
   if (order && isEligible(world, order)) return;
   // Settings that hold from the next start on would make it so as well.
   if (world.settingsChangedAtMs >= since) return;
+  // It may have been about to leave when its process was struck: then it has to go on.
+  if (world.struckMs <= since) return;
+  // Only sweeps notice that a row is gone, and only when they have missed it for a while.
+  const [first = -1, last = -1] = [world.passes.find((at) => at > since + dayMs), world.passes.at(-1)];
+  if (!order && last < first + dayMs) return;
   if (world.capturedFromMs > since && !world.excused.has(ref))
     world.wrong.push(
       `ineligible: ${ref} was sent as ${record.id} after a pass had seen it ${order ? order.status : 'gone'}`,

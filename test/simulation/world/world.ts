@@ -41,6 +41,8 @@ export class World {
   lostWitness = false;
   /** Somebody said something about records, so that what follows need not follow from what the service did. */
   peopleSpoke = false;
+  /** Nothing is struck any more. */
+  isSafe = false;
   /** The settings gave all orders other keys. */
   keysWereRespelled = false;
   /** How the query of orders shows their key. */
@@ -56,6 +58,10 @@ export class World {
   leastAuditDays = 730;
   /** When the last pass over the ERP began that came to its end. */
   capturedFromMs = -1;
+  /** When each of them began. */
+  readonly passes: number[] = [];
+  /** When a process that may deliver was first struck. */
+  struckMs = Number.POSITIVE_INFINITY;
   settingsChangedAtMs = -1;
   /** Conditions on orders that were ever in the settings. */
   readonly lastPendings = new Set<unknown>();
@@ -124,7 +130,7 @@ export class World {
   /** Runs a command until it has ended, or was struck. */
   async command(argv: readonly string[], strike: Strike | null = null): Promise<Ended> {
     const beganMs = this.machine.elapsedMs;
-    const process = this.spawn(argv, strike);
+    const process = this.spawn(argv, this.isSafe ? null : strike);
     const isOver = () => process.state !== 'running';
     let hangs = false;
     if (!(await this.machine.run(15 * minuteMs, isOver))) {
@@ -135,7 +141,11 @@ export class World {
       }
     }
     const isWholePass = argv[0] === 'sync' && argv.length <= 2 && (argv.length === 1 || argv[1] === 'capture');
-    if (isWholePass && process.state === 'ended' && process.exitCode === 0) this.capturedFromMs = beganMs;
+    if (isWholePass && process.state === 'ended' && process.exitCode === 0) {
+      this.capturedFromMs = beganMs;
+      this.passes.push(beganMs);
+    }
+    if (process.state !== 'ended' && argv[0] === 'sync') this.struckMs = Math.min(this.struckMs, beganMs);
     if (/^(outbox (resolve|discard)|bindings move|confirm|adopt|rekey|recover|reconcile|forget)/.test(argv.join(' ')))
       this.peopleSpoke = true;
     const ended = { argv, process, hangs };

@@ -200,6 +200,14 @@ onServers('nodes of a cluster', (store) => {
     });
   });
 
+  it('start no request that could outlast their lease', async () => {
+    const [a] = await labs(['a']);
+    const lease = await joined(a);
+    expect(lease.mayStartRequest()).to.equal(true);
+    a.context.settings = { ...a.context.settings, service: { ...a.context.settings.service, deadlineSeconds: 3_600 } };
+    expect(lease.mayStartRequest()).to.equal(false);
+  });
+
   it('take over what one was sending whose time is over, and it writes nothing more', async () => {
     const [a, b] = await labs(['a', 'b'], 40);
     await a.capture();
@@ -212,6 +220,11 @@ onServers('nodes of a cluster', (store) => {
     const { stopped } = await first.result;
     expect(stopped).to.equal('the delivery lease went to another process');
     await waitFor('all to be delivered', async () => ((await open()) === 0 ? true : null), 30_000);
+    // The three that hung may have been done, and nothing says that they never left.
+    const [doubtful] = await kit.rows(`SELECT COUNT(*) AS n FROM ${everyAttempt} WHERE epoch=? AND verdict='unknown'`, [
+      first.lease.epoch,
+    ]);
+    expect(Number(doubtful.n)).to.be.at.least(3);
     await second.leave();
     const late = await kit.rows('SELECT COUNT(*) AS n FROM outbox_message WHERE claim_epoch=? AND state=?', [
       first.lease.epoch,
