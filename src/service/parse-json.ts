@@ -20,7 +20,8 @@ export function parseJson(text: string, isAmount: (name: string) => boolean = ()
     // short text is not deep.
     if (json.length < 2 * deepest && !/\d{16}/.test(json) && JSON.stringify(value) === json) return value;
     const exact = withExactNumbers(json, isAmount);
-    return exact === json ? value : exact === null ? undefined : JSON.parse(exact);
+    if (exact === json) return value;
+    return exact === null ? undefined : JSON.parse(exact);
   } catch {
     return undefined;
   }

@@ -240,11 +240,10 @@ export function noStaleEpoch(history: History): string[] {
         (event.new_state === 'parked' && lookedUp.has(event.message_id));
       const isChange = isClaimed || (event.what === 'message-changed' && event.old_state === 'sending' && !isLeft);
       if ((!isClaim && !isOutcome && !isChange) || event.epoch === event.lease_epoch) return [];
-      const what = isClaim
-        ? 'an attempt'
-        : isOutcome
-          ? `an outcome (${event.text})`
-          : `the state ${event.new_state} of message ${event.message_id}`;
+      const outcome = isOutcome
+        ? `an outcome (${event.text})`
+        : `the state ${event.new_state} of message ${event.message_id}`;
+      const what = isClaim ? 'an attempt' : outcome;
       return [`${what} of epoch ${event.epoch} was written in epoch ${event.lease_epoch}`];
     });
   });

@@ -127,24 +127,30 @@ export const mostCharacters = 1_000_000;
 /** How long an order waits before it is claimed again when its customer's update has to go first. */
 const customerWaitMs = 2_000;
 
+/** The terms of a claim. */
+export interface ClaimTerms {
+  epoch: number;
+  nowMs: number;
+  /** The service knows a key for this long. A create that may repeat one (in doubt, or `resync --force`) is left when it is older. */
+  keyLifetimeMs: number;
+  updates: Updates;
+  /** Body field that carries the key of messages that were never sent; null: a header carries it. */
+  newKeyField: string | null;
+  /** Removals that the ERP has just confirmed. Others are left, and returned as `unasked`. */
+  stillRemoved: ReadonlySet<number>;
+  /** Messages that are due later are left. */
+  dueByMs: number;
+}
+
 /**
- * Claims messages under an epoch: bytes frozen, state `sending`, all in the caller's transaction, which
- * must have checked the epoch. It leaves rows that another transaction holds, what is due after `dueBy` by now, and what waits
- * for the end of its pass, which a brake may hold yet; the others come in the order of `ids`.
- * @param newKeyField field of the body that carries the key of what was never sent yet; null: a header does
- * @param stillRemoved removals of which the ERP was asked just now; others are left, and come back as `unasked`
- * @param keyLifetimeMs a create that was acknowledged and goes out once more (`resync --force`) is left when it is older
+ * Claims messages under an epoch: freezes their bytes and sets their state to `sending`, all in the caller's transaction, which
+ * must have checked the epoch. It leaves rows that another transaction locks, rows due after `dueByMs`, and rows that wait for
+ * the end of their pass, which a brake may still hold. It returns the others in the order of `ids`.
  */
 export async function claimMessages(
   tx: Tx,
   ids: readonly number[],
-  epoch: number,
-  nowMs: number,
-  keyLifetimeMs = Number.POSITIVE_INFINITY,
-  updates: Updates = { customer: patch, order: patch },
-  newKeyField: string | null = null,
-  stillRemoved: ReadonlySet<number> = new Set(),
-  dueBy = Number.POSITIVE_INFINITY,
+  { epoch, nowMs, keyLifetimeMs, updates, newKeyField, stillRemoved, dueByMs }: ClaimTerms,
 ): Promise<ClaimResult> {
   if (ids.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };
   // A plain SELECT may show yesterday's state; the locking one shows what is. The CASE keeps SQLite from reading all that waits.
@@ -153,7 +159,7 @@ export async function claimMessages(
     `SELECT id FROM outbox_message
       WHERE id IN ${placeholders(listed.length)}
         AND CASE WHEN state IN ('pending','in_doubt') AND next_attempt_at<=? THEN 1 ELSE 0 END=1${tx.skipLocked}`,
-    [...listed, Math.min(dueBy, removalAfterThisPass - 1)],
+    [...listed, Math.min(dueByMs, removalAfterThisPass - 1)],
   );
   if (locked.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };
   const mine = padded(locked.map(({ id }) => id));
@@ -185,7 +191,7 @@ export async function claimMessages(
     }
     const { record, firstSentAt: sentAt } = row;
     if (record === null) {
-      // Left out, it would stay due and be claimed again at once, for ever.
+      // If skipped, it would stay due and be claimed again in a tight loop.
       held.push({ ...row, reason: row.state === 'pending' ? erasedUnsent : erasedInDoubt });
       continue;
     }

@@ -182,8 +182,10 @@ class Delivery {
     // A probe takes what is not due yet, and a dispatcher of its own may know of more.
     const nothingDue = this.#waits.nothingDue && !probing && this.options.dispatcher === undefined;
     const lookedAt = clock.monotonicMs();
-    const started = nothingDue ? 0 : probing ? await this.#probe() : await this.#fill(Math.min(room, atOnce));
-    if (started > 0) return null;
+    if (!nothingDue) {
+      const started = probing ? await this.#probe() : await this.#fill(Math.min(room, atOnce));
+      if (started > 0) return null;
+    }
     if (probing) this.lease.probeTurns.giveBack();
     // What ends may make others ready: customers their orders.
     if (this.#exchange.count > 0) return this.#waits.until(newsPollMs, Math.floor(this.#exchange.count / 2));
