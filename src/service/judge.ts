@@ -73,10 +73,7 @@ export function judge<Answer>(
   exchange: WireExchange,
   nowMs: number,
 ): Answer | Failure {
-  if (exchange.kind === 'not_sent') return { kind: 'not_sent', reason: exchange.reason };
-  if (exchange.kind === 'unreachable') return { kind: 'unavailable', reason: exchange.reason, tls: exchange.tls };
-  if (exchange.kind === 'no_credential') return { kind: 'unauthorised', reason: exchange.reason };
-  if (exchange.kind === 'timeout' || exchange.kind === 'broken') return { kind: 'in_doubt', reason: exchange.reason };
+  if (!('status' in exchange)) return withoutAnswer(exchange);
 
   const { status, headers } = exchange;
   const isCutOff = exchange.kind === 'cut_off';
@@ -139,6 +136,28 @@ export function judge<Answer>(
       mayHaveTakenEffect: true,
     };
 
+  const taken = { asks, status, reason, isCutOff };
+  return byStatus(taken) ?? byAnswer(expected, taken, body);
+}
+
+/** A request that got no status. */
+function withoutAnswer(exchange: Exclude<WireExchange, { status: number }>): Failure {
+  const { reason } = exchange;
+  if (exchange.kind === 'not_sent') return { kind: 'not_sent', reason };
+  if (exchange.kind === 'unreachable') return { kind: 'unavailable', reason, tls: exchange.tls };
+  return { kind: exchange.kind === 'no_credential' ? 'unauthorised' : 'in_doubt', reason };
+}
+
+/** An answer that the profile does not name. */
+interface UnnamedAnswer {
+  asks: Expectation<unknown>['asks'];
+  status: number;
+  reason: string;
+  isCutOff: boolean;
+}
+
+/** Verdict by the status where it says enough; null: it does not. */
+function byStatus({ status, reason, isCutOff }: UnnamedAnswer): Failure | null {
   if (status === 401) return { kind: 'unauthorised', reason };
   if (status === 403 || status === 407)
     return {
@@ -148,8 +167,11 @@ export function judge<Answer>(
   if (status >= 300 && status < 400) return { kind: 'misconfigured', reason, mayHaveTakenEffect: true };
 
   // Without its body a success does not say what it acknowledged, nor a 409 whether something exists.
-  if (isCutOff) return { kind: 'in_doubt', reason };
+  return isCutOff ? { kind: 'in_doubt', reason } : null;
+}
 
+function byAnswer<Answer>(expected: Expectation<Answer>, taken: UnnamedAnswer, body: string): Failure {
+  const { asks, status, reason } = taken;
   // Taken for removed by mistake, the record would be created a second time when it comes back.
   if (asks === 'delete' && (status === 404 || status === 410))
     return {
