@@ -102,16 +102,13 @@ export function judge<Answer>(
   const namesCustomer = entity === 'order' && matches(profile.answers.unknownCustomer);
   if (expected.gone && !isCutOff && matches(profile.answers.gone) && !namesCustomer) return expected.gone(reason);
 
-  // What the profile names goes before what a status usually means: some services say "in progress" with a 429 or a 503.
-  // A read carries no key and makes nothing, so none of these names can mean its answer.
+  // An answer that the profile names goes before the usual meaning of a status: some services say "in progress" with a 429 or
+  // a 503. A read carries no key and makes nothing, so none of these names can mean its answer.
   if (!isCutOff && asks !== 'read') {
     if (matches(profile.answers.inProgress)) return { kind: 'busy', reason };
     const isKeyReused = profile.idempotency.comparesBodies && matches(profile.answers.keyReused);
-    if (isKeyReused || matches(profile.answers.alreadyExists)) {
-      const existing = expected.existing?.(body);
-      const what = isKeyReused ? 'key_reused' : 'already_exists';
-      return { kind: 'conflict', reason, what, ...(existing ? { existing } : {}) };
-    }
+    if (isKeyReused) return conflict('key_reused', expected, reason, body);
+    if (matches(profile.answers.alreadyExists)) return conflict('already_exists', expected, reason, body);
     if (namesCustomer) return { kind: 'unknown_customer', reason };
   }
 
@@ -126,18 +123,18 @@ export function judge<Answer>(
 
   if (failure !== null) return { kind: 'invalid', reason, saysFailed: true };
 
-  // A 429 is decided before the idempotency layer of a service: nothing took effect.
-  if (status === 429) return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) };
-  if (status === 503 && headers['retry-after'] !== undefined)
-    return {
-      kind: 'throttled',
-      reason,
-      retryAfterMs: retryAfterMs(headers['retry-after'], nowMs),
-      mayHaveTakenEffect: true,
-    };
-
   const taken = { asks, status, reason, isCutOff };
-  return byStatus(taken) ?? byAnswer(expected, taken, body);
+  return asksForPatience(taken, headers['retry-after'], nowMs) ?? byStatus(taken) ?? byAnswer(expected, taken, body);
+}
+
+function conflict(
+  what: 'key_reused' | 'already_exists',
+  expected: Expectation<unknown>,
+  reason: string,
+  body: string,
+): Failure {
+  const existing = expected.existing?.(body);
+  return { kind: 'conflict', reason, what, ...(existing ? { existing } : {}) };
 }
 
 /** A request that got no status. */
@@ -154,6 +151,17 @@ interface UnnamedAnswer {
   status: number;
   reason: string;
   isCutOff: boolean;
+}
+
+/** A 429 is decided before the idempotency layer of a service: nothing took effect. A 503 may come after it. */
+function asksForPatience(
+  { status, reason }: UnnamedAnswer,
+  retryAfter: string | undefined,
+  nowMs: number,
+): Failure | null {
+  if (status === 429) return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(retryAfter, nowMs) };
+  if (status !== 503 || retryAfter === undefined) return null;
+  return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(retryAfter, nowMs), mayHaveTakenEffect: true };
 }
 
 /** Verdict by the status where it says enough; null: it does not. */
