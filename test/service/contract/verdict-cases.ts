@@ -34,7 +34,10 @@ export const verdictCases: readonly VerdictCase[] = [
     { title: '200 of a record', replies: [json(200, { order_id: 'O-1' })] },
   ]),
   ...of('a 2xx that says that it failed', 'invalid', [
-    { title: '201 with success: false', replies: [json(201, { success: false, error: { code: 'no', message: 'no' } })] },
+    {
+      title: '201 with success: false',
+      replies: [json(201, { success: false, error: { code: 'no', message: 'no' } })],
+    },
     { title: '200 with an error', replies: [json(200, { error: { code: 'no', message: 'no' } })] },
   ]),
   ...of('in progress', 'busy', [{ title: '409', replies: [error(409, 'request_in_progress')] }]),
