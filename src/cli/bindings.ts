@@ -155,7 +155,7 @@ async function showAdopted(
       output.time(one.adoptedAt),
       sources[one.from],
       one.differs === null ? 'not compared' : shorten(one.differs.join(', ') || 'nothing', 50),
-      one.reviewedAt !== null ? output.time(one.reviewedAt) : one.differs?.length ? 'not yet' : '',
+      one.reviewedAt === null ? unreviewed(one.differs) : output.time(one.reviewedAt),
     ]),
   );
   const differing = adopted.flatMap(({ entity: kind, sourceKey, fields: own }) =>
@@ -174,4 +174,9 @@ const sources: Record<Adoption['from'], string> = { answer: 'the answer', look_u
 function inWords(value: JsonValue | undefined): string | undefined {
   if (value === undefined) return undefined;
   return shorten(typeof value === 'string' ? value : JSON.stringify(value), maxValueLength);
+}
+
+/** An adoption without differences needs no review. */
+function unreviewed(differs: readonly string[] | null): string {
+  return differs?.length ? 'not yet' : '';
 }

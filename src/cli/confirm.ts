@@ -116,11 +116,16 @@ async function confirmInvoices({ context, output, settings }: CommandApp, option
   return exitCode.done;
 }
 
+function confirmationOf({ adopt, discard }: ConfirmOptions): Confirmation {
+  if (adopt) return 'adopt';
+  return discard ? 'discard' : 'send';
+}
+
 async function confirmChanges(app: CommandApp, options: ConfirmOptions, plural: Plural | undefined): Promise<number> {
   const { context, output, source } = app;
-  const { adopt, discard, yes, key, by, reason = '' } = options;
+  const { yes, key, by, reason = '' } = options;
   const looks = onlyLooks(options);
-  const confirmation: Confirmation = adopt ? 'adopt' : discard ? 'discard' : 'send';
+  const confirmation = confirmationOf(options);
   const entity = plural && entityOf(plural);
   const records = key && (await meantBy(app, key, by, entity));
   const filter: HeldFilter = defined({ entity, source, records });

@@ -27,8 +27,10 @@ export function invoicesCommand(): Command {
     )
     .action(
       inApp(
-        (app, { left, malformed, limit }: { left?: boolean; malformed?: boolean; limit: number }) =>
-          left ? showLeft(app, limit) : malformed ? showMalformed(app, limit) : showListed(app, limit),
+        (app, { left, malformed, limit }: { left?: boolean; malformed?: boolean; limit: number }) => {
+          if (left) return showLeft(app, limit);
+          return malformed ? showMalformed(app, limit) : showListed(app, limit);
+        },
         { needsStore: true },
       ),
     );

@@ -244,9 +244,12 @@ function printCapture(output: Output, capture: CaptureResult, dryRun: boolean, s
   );
 }
 
-/** What can't be taken back comes first. Then people look for orders; the customers would fill the page. */
+/** Removals first, because they can't be taken back. Then orders, which people look for; the customers would fill the page. */
 function mostTelling(touched: readonly TouchedRecord[]): TouchedRecord[] {
-  const rank = ({ because, entity }: TouchedRecord) => (because !== null ? 0 : entity === 'order' ? 1 : 2);
+  const rank = ({ because, entity }: TouchedRecord) => {
+    if (because !== null) return 0;
+    return entity === 'order' ? 1 : 2;
+  };
   return [...touched].sort((a, b) => rank(a) - rank(b)).slice(0, shownRecords);
 }
 

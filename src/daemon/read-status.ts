@@ -231,7 +231,8 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
   for (const { cause, message } of status.alerts) if (!/^(pause\.|parked$|silence$)/.test(cause)) warning.push(message);
 
   const problems = [...critical, ...warning];
-  const level = critical.length > 0 ? 'CRITICAL' : warning.length > 0 ? 'WARNING' : 'OK';
+  const noCritical = warning.length > 0 ? 'WARNING' : 'OK';
+  const level = critical.length > 0 ? 'CRITICAL' : noCritical;
   const open = outbox.byState
     .filter(({ state }) => state === 'pending' || state === 'sending' || state === 'in_doubt')
     .reduce((sum, { count }) => sum + count, 0);

@@ -126,45 +126,24 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
           const parts = parseSourceKey(key, planned.key.length, settings.source);
           if (parts !== null && keyValues(planned.key, parts) !== null) asked.set(key, parts);
         }
-        const parts = [...asked.values()];
-        const look = async (target: KeyColumns, conditions: Sql[], doing: string) => {
-          const rows = await readRowsByKey(snapshot, target, parts, { conditions, doing });
-          const found = new Map(
-            rows.map((row) => [formatSourceKey(keyOf(row, target.columns) ?? [], settings.source), row]),
-          );
-          const same = new Map([...found].filter(([key]) => asked.has(key)));
-          if (same.size === found.size) return same;
-          // Under a collation a row may spell its key another way than it was asked for.
-          const absent = [...asked].filter(([key]) => !same.has(key));
-          const texts = absent.map(([, own]) => JSON.stringify(own));
-          const equal = await findEqualKeys(snapshot, target, texts, doing);
-          for (const [at, [key]] of absent.entries())
-            for (const text of equal.get(texts[at] ?? '') ?? []) {
-              const row = found.get(formatSourceKey(JSON.parse(text), settings.source));
-              if (row !== undefined) same.set(key, row);
-            }
-          return same;
-        };
+        const look = (target: KeyColumns, conditions: Sql[], doing: string) =>
+          rowsByAskedKey(snapshot, target, { asked, source: settings.source, conditions, doing });
         const { existence, source, key: columns, followsDeleted, cancelled } = planned;
         const doingExistence = `look which records exist (${existence.source.path})`;
         const there = followsDeleted || asksExistence ? await look(existence, [], doingExistence) : null;
         const existing = there && new Set(there.keys());
-        const answeredBy = new Map<string, string | null>();
-        for (const [key, row] of there ?? []) {
-          const answer = formatSourceKey(keyOf(row, existence.columns) ?? [], settings.source);
-          if (answer !== key) answeredBy.set(key, answer);
+        const spelling = (row: ErpRow) => formatSourceKey(keyOf(row, existence.columns) ?? [], settings.source);
+        const answers = [...(there ?? [])].map(([key, row]) => [key, spelling(row)] as const);
+        const answeredBy = new Map<string, string | null>(answers.filter(([key, answer]) => answer !== key));
+        for (const key of keys.filter((one) => !asked.has(one))) {
+          answeredBy.set(key, null);
+          // A key that can't be asked for is not known to be absent.
+          existing?.add(key);
         }
-        for (const key of keys) if (!asked.has(key)) answeredBy.set(key, null);
-        // A key that can't be asked for is not known to be absent.
-        for (const key of keys) if (!asked.has(key)) existing?.add(key);
         const left = entity === 'order' ? hasLeftUnsaid(snapshot, plan.orders) : null;
         const mark = plan.orders.completed?.column.name ?? '';
         const unsaid = left && (await look({ source, columns }, left, `look for orders that left ${source.path}`));
-        const said = unsaid && {
-          left: new Map(
-            [...unsaid].map(([key, row]) => [key, `${mark} is ${row[mark] ? quote(row[mark] ?? '') : 'empty'}`]),
-          ),
-        };
+        const said = unsaid && { left: new Map([...unsaid].map(([key, row]) => [key, markInWords(mark, row)])) };
         if (cancelled === null) return { existing, answeredBy, cancelled: new Set(), ...said };
         const conditions = [isCancelled(snapshot, planned)];
         const doing = `look for cancelled records (${source.path})`;
@@ -284,4 +263,37 @@ async function countRows({ snapshot }: Reading, { source }: EntityPlan, conditio
   const statement = sql`SELECT COUNT(*) AS n ${fromQuery(source)} WHERE ${allOf(conditions)}`;
   const { rows } = await snapshot.query(statement, `count the rows of ${source.path}`);
   return Number(rows[0]?.n ?? 0);
+}
+
+function markInWords(mark: string, row: ErpRow): string {
+  return `${mark} is ${row[mark] ? quote(row[mark] ?? '') : 'empty'}`;
+}
+
+interface AskedKeys {
+  /** The parts of each key that is asked for. */
+  asked: ReadonlyMap<string, string[]>;
+  source: string | undefined;
+  conditions: Sql[];
+  doing: string;
+}
+
+/** Rows by the keys as they were asked for. Under a collation a row may spell its key another way. */
+async function rowsByAskedKey(
+  snapshot: ErpSnapshot,
+  target: KeyColumns,
+  { asked, source, conditions, doing }: AskedKeys,
+): Promise<Map<string, ErpRow>> {
+  const rows = await readRowsByKey(snapshot, target, [...asked.values()], { conditions, doing });
+  const found = new Map(rows.map((row) => [formatSourceKey(keyOf(row, target.columns) ?? [], source), row]));
+  const same = new Map([...found].filter(([key]) => asked.has(key)));
+  if (same.size === found.size) return same;
+  const absent = [...asked].filter(([key]) => !same.has(key));
+  const texts = absent.map(([, own]) => JSON.stringify(own));
+  const equal = await findEqualKeys(snapshot, target, texts, doing);
+  for (const [at, [key]] of absent.entries())
+    for (const text of equal.get(texts[at] ?? '') ?? []) {
+      const row = found.get(formatSourceKey(JSON.parse(text), source));
+      if (row !== undefined) same.set(key, row);
+    }
+  return same;
 }

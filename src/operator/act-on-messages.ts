@@ -43,23 +43,27 @@ export async function matchingIds(tx: Tx, filter: MessageFilter, afterId: number
   return rows.map(({ id }) => id);
 }
 
-/**
- * Decides an action for these messages, as they are now and as far as they still match; writes nothing.
- * @param namedId what a person's list says of the record; absent: the context names the id
- * @param lock holds the rows until the transaction ends, so that no deliverer claims them in between
- */
+/** An action that a person asks for. */
+export interface AskedAction {
+  action: OperatorAction;
+  /** Messages that no longer match are left out. */
+  filter: MessageFilter;
+  context: OperatorContext;
+  /** Service id that a person's list gives a record; undefined: the context names it. */
+  namedId?: ((message: OperableMessage) => string | null) | undefined;
+  /** `lock` holds the rows until the transaction ends, so that no deliverer claims them in between. */
+  rows: 'lock' | 'read';
+}
+
+/** Decides an action for these messages as they are now; writes nothing. */
 export async function decideForMessages(
   tx: Tx,
   ids: readonly number[],
-  filter: MessageFilter,
-  action: OperatorAction,
-  context: OperatorContext,
-  lock = false,
-  namedId?: (message: OperableMessage) => string | null,
+  { action, filter, context, namedId, rows: access }: AskedAction,
 ): Promise<Operated[]> {
   if (ids.length === 0) return [];
   const { where, parameters } = filterSql(tx, filter);
-  if (lock)
+  if (access === 'lock')
     await tx.rows(
       `SELECT id FROM outbox_message WHERE id IN ${placeholders(ids.length)} ORDER BY id${tx.forUpdate}`,
       ids,

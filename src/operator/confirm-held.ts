@@ -109,8 +109,7 @@ export async function confirmMessages(
   tx: Tx,
   ids: readonly number[],
   filter: HeldFilter,
-  confirmation: Confirmation,
-  reason: string,
+  { confirmation, reason }: { confirmation: Confirmation; reason: string },
   nowMs: number,
 ): Promise<{ id: number; entity: Entity; sourceKey: string }[]> {
   if (ids.length === 0) return [];
@@ -218,7 +217,7 @@ export async function confirmHeld(
   for (let from = 0; from < all.length; from += batchSize) {
     const ids = all.slice(from, from + batchSize);
     const confirmed = await store.transaction('record what was confirmed', async (tx) => {
-      const messages = await confirmMessages(tx, ids, filter, confirmation, reason, nowMs());
+      const messages = await confirmMessages(tx, ids, filter, { confirmation, reason }, nowMs());
       await appendAudit(
         tx,
         messages.map(({ id, entity, sourceKey }) => ({

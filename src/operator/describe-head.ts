@@ -16,9 +16,7 @@ export function describeHead(
   const title = number === null ? `${kind} ${sourceKey}` : `${kind} ${number} (key ${sourceKey} in the ERP)`;
   const bound = binding
     ? `${binding.serviceId} at the service, revision ${binding.revision}, ${binding.said === null ? `acknowledged ${time(binding.acknowledgedAt)}` : 'not acknowledged by the service'}`
-    : isRemoved(story)
-      ? 'none any more'
-      : 'none; the service has not acknowledged the record yet';
+    : unboundInWords(story);
   const presence = isItThere(story, time);
   const rows: [string, ...string[]][] = [
     ['Where:', where],
@@ -53,4 +51,8 @@ function orderAtService(
 function isRemoved({ messages }: RecordStory): boolean {
   const last = messages.at(-1);
   return last?.operation === 'delete' && last.state === 'delivered';
+}
+
+function unboundInWords(story: Parameters<typeof isRemoved>[0]): string {
+  return isRemoved(story) ? 'none any more' : 'none; the service has not acknowledged the record yet';
 }

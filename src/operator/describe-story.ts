@@ -25,6 +25,18 @@ interface StoryInWords {
   todo: { text: string; command: string | null }[];
 }
 
+function placeWithoutMessage(
+  { adoption, binding, replaced, sourceKey }: RecordStory,
+  time: StoryContext['time'],
+): string {
+  if (adoption) return `At the service as ${adoption.serviceId}; Waybill has not sent it.`;
+  if (binding)
+    return `At the service, ${boundInWords(binding.serviceId, binding.acknowledgedAt, binding.said, time)}; its messages are no longer kept.`;
+  return replaced.some((one) => one.sourceKey === sourceKey)
+    ? 'Not in the outbox any more: another record of the ERP took its place.'
+    : 'In the ERP, not in the outbox yet: it waits for its lines.';
+}
+
 /** Follows a time that stands as the ERP's changedAt column says it: Waybill keeps it so, to read on from there. */
 export const inErpTime = '(as changedAt writes it: local time, or UTC where the database keeps instants)';
 
@@ -51,13 +63,7 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
   for (const one of story.replaced) words.why.push(replacedInWords(story, one, time));
   if (story.adoption) words.why.push(adoptionInWords(story.adoption, context));
   if (!message) {
-    words.where = story.adoption
-      ? `At the service as ${story.adoption.serviceId}; Waybill has not sent it.`
-      : story.binding
-        ? `At the service, ${boundInWords(story.binding.serviceId, story.binding.acknowledgedAt, story.binding.said, time)}; its messages are no longer kept.`
-        : story.replaced.some((one) => one.sourceKey === story.sourceKey)
-          ? 'Not in the outbox any more: another record of the ERP took its place.'
-          : 'In the ERP, not in the outbox yet: it waits for its lines.';
+    words.where = placeWithoutMessage(story, time);
     return words;
   }
   switch (message.state) {
@@ -85,12 +91,9 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
       }
       break;
     case 'superseded':
-      words.where =
-        message.operation === 'create' && !story.binding
-          ? 'Not sent, and not to be sent.'
-          : story.adoption
-            ? `At the service as ${story.adoption.serviceId}; nothing is to be sent.`
-            : 'Nothing to send: the service holds these values already.';
+      if (message.operation === 'create' && !story.binding) words.where = 'Not sent, and not to be sent.';
+      else if (story.adoption) words.where = `At the service as ${story.adoption.serviceId}; nothing is to be sent.`;
+      else words.where = 'Nothing to send: the service holds these values already.';
       if (message.operation === 'create' && !story.binding && message.reason) words.why.push(message.reason);
       break;
     case 'discarded':

@@ -53,19 +53,9 @@ export async function recordsNamed(
   const asked = [...all.keys()];
   for (const entity of only === undefined ? entities : [only]) {
     const add = (name: string, sourceKey: string, as: NamedAs) => {
-      const found = all.get(name);
-      if (found === undefined || (source !== undefined && sourceOf(sourceKey) !== source)) return;
-      const known = found.find((one) => one.entity === entity && one.sourceKey === sourceKey);
-      if (known === undefined) found.push({ entity, sourceKey, number: null, as: [as] });
-      else if (!known.as.includes(as)) known.as.push(as);
+      if (source === undefined || sourceOf(sourceKey) === source) addFound(all.get(name), { entity, sourceKey }, as);
     };
-    if (by !== 'number') {
-      const namesOf = new Map<string, string[]>();
-      for (const name of asked)
-        for (const key of keysOf(name, naming)) namesOf.set(key, [...(namesOf.get(key) ?? []), name]);
-      for (const key of await knownKeys(tx, entity, [...namesOf.keys()]))
-        for (const name of namesOf.get(key) ?? []) add(name, key, 'key');
-    }
+    if (by !== 'number') for (const [name, key] of await keyed(tx, entity, asked, naming)) add(name, key, 'key');
     if (by !== 'key')
       for (const [name, key] of entity === 'order' ? await numbered(tx, asked) : await coded(tx, asked))
         add(name, key, entity === 'order' ? 'number' : 'code');
@@ -83,6 +73,30 @@ export async function recordsNamed(
 /** The records that one name fits. */
 export async function findRecords(tx: Tx, name: string, naming: Naming): Promise<NamedRecord[]> {
   return (await recordsNamed(tx, [name], naming)).get(name) ?? [];
+}
+
+function addFound(
+  found: NamedRecord[] | undefined,
+  { entity, sourceKey }: Pick<NamedRecord, 'entity' | 'sourceKey'>,
+  as: NamedAs,
+): void {
+  const known = found?.find((one) => one.entity === entity && one.sourceKey === sourceKey);
+  if (known === undefined) found?.push({ entity, sourceKey, number: null, as: [as] });
+  else if (!known.as.includes(as)) known.as.push(as);
+}
+
+/** Records with these keys. */
+async function keyed(
+  tx: Tx,
+  entity: Entity,
+  names: readonly string[],
+  naming: Naming,
+): Promise<[name: string, sourceKey: string][]> {
+  const namesOf = new Map<string, string[]>();
+  for (const name of names)
+    for (const key of keysOf(name, naming)) namesOf.set(key, [...(namesOf.get(key) ?? []), name]);
+  const known = await knownKeys(tx, entity, [...namesOf.keys()]);
+  return known.flatMap((key) => (namesOf.get(key) ?? []).map((name): [string, string] => [name, key]));
 }
 
 /** The keys of the store that a name may stand for: as it is written there, and as each source calls it. */

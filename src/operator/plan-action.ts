@@ -228,15 +228,13 @@ async function decidePage(
     const ids = request.ids
       ? request.ids.filter((id) => id > afterId).slice(0, batchSize)
       : await matchingIds(tx, filter, afterId, batchSize);
-    const operated = await decideForMessages(
-      tx,
-      ids,
+    const operated = await decideForMessages(tx, ids, {
+      action: request.action,
       filter,
-      request.action,
-      operatorContext(context, request),
-      false,
-      idNamedBy(listed),
-    );
+      context: operatorContext(context, request),
+      namedId: idNamedBy(listed),
+      rows: 'read',
+    });
     return { last: ids.at(-1), operated };
   });
 }
@@ -260,15 +258,13 @@ export async function actOnMessages(
   const actOnBatch = async (tx: Tx, batch: readonly number[]) => {
     // All who bind a record stand in line here: two who name one id at the same time would both find it free.
     if (action === 'delivered') await lockLease(tx, 'service');
-    const decided = await decideForMessages(
-      tx,
-      batch,
-      filter,
+    const decided = await decideForMessages(tx, batch, {
       action,
-      operatorContext(context, request),
-      true,
-      idNamedBy(listed),
-    );
+      filter,
+      context: operatorContext(context, request),
+      namedId: idNamedBy(listed),
+      rows: 'lock',
+    });
     const isAsShown = ({ message }: Operated) => shown === undefined || shown.get(message.id) === printOf(message);
     const checkOf = (id: number) => checks.get(id) ?? unasked;
     const isSaid = (one: Operated) =>

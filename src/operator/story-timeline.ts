@@ -49,12 +49,15 @@ export function storyTimeline(
       .filter((line) => line.event !== 'attempt' || !isShown(line.messageId, line.detail.number))
       .map((line) => ({
         at: line.event === 'attempt' && typeof line.detail.startedAt === 'number' ? line.detail.startedAt : line.at,
-        rank: line.event === 'captured' ? 0 : line.event === 'attempt' ? 1 : 2,
+        rank: ranks[line.event] ?? 2,
         ...auditEntry(line, revisionOf(line.messageId), time),
       })),
   ];
   return entries.sort((a, b) => a.at - b.at || a.rank - b.rank).map(({ at, text, more }) => ({ at, text, more }));
 }
+
+/** Place of an audit line among entries of the same moment, by its event; others come last. */
+const ranks: Readonly<Record<string, number>> = { captured: 0, attempt: 1 };
 
 /** A line that tells of a delivery tells of its request as well. */
 function toldApart(line: AuditLine): AuditLine[] {

@@ -29,7 +29,9 @@ export function errorBody(body: string, places: ErrorPlaces = usualErrorPlaces, 
     const code = firstText(value, places.code);
     const words = firstText(value, places.message);
     const details = places.details.map((place) => inWords(valueAt(value, place))).find((found) => found !== '') ?? '';
-    const message = words === null ? details : details === '' || details === words ? words : `${words} (${details})`;
+    const isMore = details !== '' && details !== words;
+    const whole = isMore ? `${words} (${details})` : words;
+    const message = words === null ? details : whole;
     return { code: code && oneLine(code), message: oneLine(message || (orWhole ? body.slice(0, maxRead) : '')) };
   }
   const start = body.slice(0, maxRead);

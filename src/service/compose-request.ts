@@ -69,6 +69,12 @@ function newCode({ serviceId, body }: Pick<SendRequest, 'serviceId' | 'body'>, c
   return (JSON.parse(body) as { customer_code?: unknown }).customer_code === code ? code : null;
 }
 
+/** The total that the service has to acknowledge, in minor units; null: it is not compared. */
+function totalToExpect(total: string | null, items: readonly OrderItem[] | undefined): bigint | null {
+  if (total !== null) return BigInt(total);
+  return items ? orderTotal(items) : null;
+}
+
 /** Where a message goes, with which headers, and what must come back. Pure. `problem`: why it can't be sent as it is. */
 export function composeRequest(
   service: Pick<
@@ -113,7 +119,7 @@ export function composeRequest(
     expectedId: operation === 'create' && !isKnownByCode ? null : knownId,
     newId: isKnownByCode && operation === 'update' ? newCode(message, record.customer_code) : null,
     successStatus: endpoint.successStatus,
-    expectedTotal: !hasBody ? null : total !== null ? BigInt(total) : record.items ? orderTotal(record.items) : null,
+    expectedTotal: hasBody ? totalToExpect(total, record.items) : null,
   });
   if (entity === 'customer' && operation === 'create')
     expected.existing = (body) => customerInAnswer(service, { ...record }, body);

@@ -73,10 +73,7 @@ export function judge<Answer>(
   exchange: WireExchange,
   nowMs: number,
 ): Answer | Failure {
-  if (exchange.kind === 'not_sent') return { kind: 'not_sent', reason: exchange.reason };
-  if (exchange.kind === 'unreachable') return { kind: 'unavailable', reason: exchange.reason, tls: exchange.tls };
-  if (exchange.kind === 'no_credential') return { kind: 'unauthorised', reason: exchange.reason };
-  if (exchange.kind === 'timeout' || exchange.kind === 'broken') return { kind: 'in_doubt', reason: exchange.reason };
+  if (!('status' in exchange)) return withoutAnswer(exchange);
 
   const { status, headers } = exchange;
   const isCutOff = exchange.kind === 'cut_off';
@@ -105,16 +102,13 @@ export function judge<Answer>(
   const namesCustomer = entity === 'order' && matches(profile.answers.unknownCustomer);
   if (expected.gone && !isCutOff && matches(profile.answers.gone) && !namesCustomer) return expected.gone(reason);
 
-  // What the profile names goes before what a status usually means: some services say "in progress" with a 429 or a 503.
-  // A read carries no key and makes nothing, so none of these names can mean its answer.
+  // An answer that the profile names goes before the usual meaning of a status: some services say "in progress" with a 429 or
+  // a 503. A read carries no key and makes nothing, so none of these names can mean its answer.
   if (!isCutOff && asks !== 'read') {
     if (matches(profile.answers.inProgress)) return { kind: 'busy', reason };
     const isKeyReused = profile.idempotency.comparesBodies && matches(profile.answers.keyReused);
-    if (isKeyReused || matches(profile.answers.alreadyExists)) {
-      const existing = expected.existing?.(body);
-      const what = isKeyReused ? 'key_reused' : 'already_exists';
-      return { kind: 'conflict', reason, what, ...(existing ? { existing } : {}) };
-    }
+    if (isKeyReused) return conflict('key_reused', expected, reason, body);
+    if (matches(profile.answers.alreadyExists)) return conflict('already_exists', expected, reason, body);
     if (namesCustomer) return { kind: 'unknown_customer', reason };
   }
 
@@ -129,16 +123,49 @@ export function judge<Answer>(
 
   if (failure !== null) return { kind: 'invalid', reason, saysFailed: true };
 
-  // A 429 is decided before the idempotency layer of a service: nothing took effect.
-  if (status === 429) return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) };
-  if (status === 503 && headers['retry-after'] !== undefined)
-    return {
-      kind: 'throttled',
-      reason,
-      retryAfterMs: retryAfterMs(headers['retry-after'], nowMs),
-      mayHaveTakenEffect: true,
-    };
+  const taken = { asks, status, reason, isCutOff };
+  return asksForPatience(taken, headers['retry-after'], nowMs) ?? byStatus(taken) ?? byAnswer(expected, taken, body);
+}
 
+function conflict(
+  what: 'key_reused' | 'already_exists',
+  expected: Expectation<unknown>,
+  reason: string,
+  body: string,
+): Failure {
+  const existing = expected.existing?.(body);
+  return { kind: 'conflict', reason, what, ...(existing ? { existing } : {}) };
+}
+
+/** A request that got no status. */
+function withoutAnswer(exchange: Exclude<WireExchange, { status: number }>): Failure {
+  const { reason } = exchange;
+  if (exchange.kind === 'not_sent') return { kind: 'not_sent', reason };
+  if (exchange.kind === 'unreachable') return { kind: 'unavailable', reason, tls: exchange.tls };
+  return { kind: exchange.kind === 'no_credential' ? 'unauthorised' : 'in_doubt', reason };
+}
+
+/** An answer that the profile does not name. */
+interface UnnamedAnswer {
+  asks: Expectation<unknown>['asks'];
+  status: number;
+  reason: string;
+  isCutOff: boolean;
+}
+
+/** A 429 is decided before the idempotency layer of a service: nothing took effect. A 503 may come after it. */
+function asksForPatience(
+  { status, reason }: UnnamedAnswer,
+  retryAfter: string | undefined,
+  nowMs: number,
+): Failure | null {
+  if (status === 429) return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(retryAfter, nowMs) };
+  if (status !== 503 || retryAfter === undefined) return null;
+  return { kind: 'throttled', reason, retryAfterMs: retryAfterMs(retryAfter, nowMs), mayHaveTakenEffect: true };
+}
+
+/** Verdict by the status where it says enough; null: it does not. */
+function byStatus({ status, reason, isCutOff }: UnnamedAnswer): Failure | null {
   if (status === 401) return { kind: 'unauthorised', reason };
   if (status === 403 || status === 407)
     return {
@@ -148,8 +175,11 @@ export function judge<Answer>(
   if (status >= 300 && status < 400) return { kind: 'misconfigured', reason, mayHaveTakenEffect: true };
 
   // Without its body a success does not say what it acknowledged, nor a 409 whether something exists.
-  if (isCutOff) return { kind: 'in_doubt', reason };
+  return isCutOff ? { kind: 'in_doubt', reason } : null;
+}
 
+function byAnswer<Answer>(expected: Expectation<Answer>, taken: UnnamedAnswer, body: string): Failure {
+  const { asks, status, reason } = taken;
   // Taken for removed by mistake, the record would be created a second time when it comes back.
   if (asks === 'delete' && (status === 404 || status === 410))
     return {

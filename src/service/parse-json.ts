@@ -20,7 +20,8 @@ export function parseJson(text: string, isAmount: (name: string) => boolean = ()
     // short text is not deep.
     if (json.length < 2 * deepest && !/\d{16}/.test(json) && JSON.stringify(value) === json) return value;
     const exact = withExactNumbers(json, isAmount);
-    return exact === json ? value : exact === null ? undefined : JSON.parse(exact);
+    if (exact === json) return value;
+    return exact === null ? undefined : JSON.parse(exact);
   } catch {
     return undefined;
   }
@@ -47,8 +48,7 @@ function withExactNumbers(json: string, isAmount: (name: string) => boolean): st
       const end = endOfString(json, at);
       const names = isName ? open.at(-1) : null;
       if (names) {
-        const written = json.slice(at + 1, end);
-        const name = written.includes('\\') ? (JSON.parse(`"${written}"`) as string) : written;
+        const name = unescaped(json.slice(at + 1, end));
         if (names.has(name)) return null;
         names.add(name);
         lastName = name;
@@ -63,7 +63,7 @@ function withExactNumbers(json: string, isAmount: (name: string) => boolean): st
       open.pop();
       isName = false;
     } else if (char === ',') isName = open.at(-1) !== null;
-    else if (char === '-' || (char >= '0' && char <= '9')) {
+    else if (startsNumber(char)) {
       number.lastIndex = at;
       const digits = number.exec(json)?.[0] ?? char;
       const end = at + digits.length;
@@ -75,6 +75,14 @@ function withExactNumbers(json: string, isAmount: (name: string) => boolean): st
     }
   }
   return copied === 0 ? json : exact + json.slice(copied);
+}
+
+function startsNumber(char: string): boolean {
+  return char === '-' || (char >= '0' && char <= '9');
+}
+
+function unescaped(written: string): string {
+  return written.includes('\\') ? (JSON.parse(`"${written}"`) as string) : written;
 }
 
 function endOfString(json: string, start: number): number {

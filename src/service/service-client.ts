@@ -202,7 +202,8 @@ export class ServiceClient {
       const value = question.read(status, readable === body ? json : parseAnswer(places, readable), readable);
       return typeof value === 'string' ? `not what was asked for: ${value}` : { kind: 'read', value };
     };
-    const entity = endpoint.endsWith('Order') ? 'order' : endpoint.endsWith('Customer') ? 'customer' : 'invoice';
+    const customerOrInvoice = endpoint.endsWith('Customer') ? 'customer' : 'invoice';
+    const entity = endpoint.endsWith('Order') ? 'order' : customerOrInvoice;
     const expected = { asks: 'read', entity, answers, places, read } as const;
     return this.#exchange({ endpoint, request: { method: 'GET', path, query }, expected, knownIds: [] }, passage);
   }

@@ -96,9 +96,10 @@ export function endedHolder({ holder, holderProcess: process, epoch }: LeaseRow)
 
 /** For how long these leases have all been let go; 0: one never was; null: nobody had any of them. */
 export function idleMsOf(rows: readonly LeaseRow[]): number | null {
-  const idle = rows.flatMap(({ holder, releasedAt, now }) =>
-    holder !== null ? [0] : releasedAt === null ? [] : [now - releasedAt],
-  );
+  const idle = rows.flatMap(({ holder, releasedAt, now }) => {
+    if (holder !== null) return [0];
+    return releasedAt === null ? [] : [now - releasedAt];
+  });
   return idle.length === 0 ? null : Math.min(...idle);
 }
 

@@ -75,6 +75,14 @@ export async function lockCaptures(tx: Tx): Promise<void> {
   for (const { name } of named) await lockRow(tx, name);
 }
 
+interface TakenLease {
+  name: LeaseName;
+  epoch: number;
+  leaseMs: number;
+  /** When the database was asked, by the holder's own clock. */
+  askedAtMonotonicMs: number;
+}
+
 /**
  * A lease that this process holds. Its transactions are the only way to write as the holder: each checks the epoch first,
  * so a holder that was frozen and lost the lease writes nothing.
@@ -83,20 +91,19 @@ export class Lease {
   readonly name: LeaseName;
   /** The fencing token: it grows with every new holder. */
   readonly epoch: number;
+  private readonly leaseMs: number;
   #endsAtMonotonicMs: number;
 
   /** Of a row that was just taken in a transaction; `Lease.acquire` and `joinCluster` do. */
   constructor(
     private readonly store: Store,
-    name: LeaseName,
-    epoch: number,
-    private readonly leaseMs: number,
     private readonly clock: Clock,
-    askedAtMs: number,
+    taken: TakenLease,
   ) {
-    this.name = name;
-    this.epoch = epoch;
-    this.#endsAtMonotonicMs = askedAtMs + leaseMs;
+    this.name = taken.name;
+    this.epoch = taken.epoch;
+    this.leaseMs = taken.leaseMs;
+    this.#endsAtMonotonicMs = taken.askedAtMonotonicMs + taken.leaseMs;
   }
 
   /**
@@ -131,7 +138,7 @@ export class Lease {
           'UPDATE lease SET epoch=?, holder=?, holder_process=?, expires_at=?, released_at=NULL WHERE name=?',
           [epoch, holder, thisProcess(), row.now + leaseMs, name],
         );
-        const lease = new Lease(store, name, epoch, leaseMs, clock, askedAt);
+        const lease = new Lease(store, clock, { name, epoch, leaseMs, askedAtMonotonicMs: askedAt });
         return {
           answer: { held: true, lease, idleMs: idleMsOf([row, ...nodes]), ended: endedHolder(row) },
           ended: null,

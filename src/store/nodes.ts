@@ -58,14 +58,18 @@ export interface NodeView {
   hasNoPlace: boolean;
 }
 
+function stateOf({ holder, expiresAt, now }: NodeRow): NodeView['state'] {
+  if (holder === null) return expiresAt === 0 ? 'left' : 'gone';
+  return expiresAt > now ? 'at work' : 'silent';
+}
+
 /** Every node that there is or was lately; none where the store has a deliverer that shares it with none. */
 export async function viewNodes(tx: Tx): Promise<NodeView[]> {
   const rows = await readNodes(tx);
   const leader = rows.length === 0 ? null : await readLeader(tx);
   return rows.map((row) => {
     const share = shareOf(row);
-    const state =
-      row.holder === null ? (row.expiresAt === 0 ? 'left' : 'gone') : row.expiresAt > row.now ? 'at work' : 'silent';
+    const state = stateOf(row);
     const limits = (share?.limits ?? '').split(', ');
     return {
       name: nodeNameOf(row),
@@ -165,7 +169,8 @@ export async function joinCluster(store: Store, one: NewNode, clock: Clock = sys
       const { releasedAt } = mine;
       if (isHeld(mine) && releasedAt === null)
         await tx.run('UPDATE lease SET expires_at=?, released_at=? WHERE name=?', [mine.now, mine.now, name]);
-      const goneMs = releasedAt !== null ? mine.now - releasedAt : isHeld(mine) ? 0 : Infinity;
+      const withoutRelease = isHeld(mine) ? 0 : Infinity;
+      const goneMs = releasedAt === null ? withoutRelease : mine.now - releasedAt;
       if (goneMs < one.restMs) {
         const holder = `node ${one.node} itself, whose last requests still count`;
         return { answer: { held: false, holder, freeInMs: one.restMs - goneMs }, ended: null };
@@ -180,7 +185,7 @@ export async function joinCluster(store: Store, one: NewNode, clock: Clock = sys
       await tx.run("DELETE FROM lease WHERE name LIKE 'node/%' AND holder IS NULL AND released_at<?", [
         mine.now - rememberMs,
       ]);
-      const lease = new Lease(store, name, epoch, one.leaseMs, clock, askedAt);
+      const lease = new Lease(store, clock, { name, epoch, leaseMs: one.leaseMs, askedAtMonotonicMs: askedAt });
       return { answer: { held: true, lease, idleMs: null, ended: endedHolder(mine) }, ended: null };
     });
   });

@@ -134,18 +134,24 @@ function insertInto(table: string, count: number, columns: readonly string[]): s
   return `INSERT INTO ${table} (${columns.join(',')}) VALUES ${values}`;
 }
 
+interface UpdateTerms {
+  /** Condition over table `t`: other rows stay as they are. */
+  guard?: string;
+  guardParameters?: readonly SqlValue[];
+  /** SQL over `t` and the new row `v` for columns that do not just take the new value. */
+  judged?: Readonly<Record<string, string>>;
+}
+
 /**
- * Sets the columns of many rows, found by their keys: one UPDATE that joins 200 is a dozen times faster than 200 UPDATEs. `guard` is
- * SQL over table `t`, `judged` SQL over `t` and the new row `v` for what a column becomes. Returns how many rows matched.
+ * Sets the columns of many rows, found by their keys: one UPDATE that joins 200 is a dozen times faster than 200 UPDATEs.
+ * @returns how many rows matched
  */
 export async function updateRows(
   tx: Tx,
   table: string,
   keys: readonly string[],
   rows: readonly Row[],
-  guard = '1=1',
-  guardParameters: readonly SqlValue[] = [],
-  judged: Readonly<Record<string, string>> = {},
+  { guard = '1=1', guardParameters = [], judged = {} }: UpdateTerms = {},
 ): Promise<number> {
   const statement = (count: number, columns: readonly string[]) => {
     const rest = columns.filter((column) => !keys.includes(column));
@@ -156,7 +162,7 @@ export async function updateRows(
       where: guard,
     });
   };
-  return eachChunk(tx, table, rows, statement, guardParameters, 400);
+  return eachChunk(tx, table, rows, statement, { moreParameters: guardParameters, maxRows: 400 });
 }
 
 /** Updates a table by the rows of a SELECT. @returns how many rows matched */
@@ -169,19 +175,19 @@ export async function updateFrom(
   return tx.run(tx.dialect.updateFrom(table, update), parameters);
 }
 
-/**
- * Puts other keys of records in the place of these, none of which may be there already.
- * @param isFolded the table has their folded form as well
- */
+/** Tables that hold the folded form of their source keys as well. */
+const foldedTables = new Set(['outbox_message', 'binding']);
+
+/** Renames keys of records; the new keys must not exist yet. */
 export async function renameKeys(
   tx: Tx,
   table: string,
   column: 'source_key' | 'customer_key',
   entity: string,
   renames: ReadonlyMap<string, string>,
-  isFolded = false,
 ): Promise<void> {
   if (renames.size === 0) return;
+  const isFolded = column === 'source_key' && foldedTables.has(table);
   const chosen = `CASE ${column} ${'WHEN ? THEN ? '.repeat(renames.size)} ELSE`;
   const folded = isFolded ? [...renames].flatMap(([from, to]) => [from, foldKey(to)]) : [];
   // MySQL sees what an earlier assignment has set.
@@ -259,8 +265,7 @@ async function eachChunk(
   table: string,
   rows: readonly Row[],
   statement: (count: number, columns: readonly string[]) => string,
-  moreParameters: readonly SqlValue[] = [],
-  maxRows = 1_000,
+  { moreParameters = [], maxRows = 1_000 }: { moreParameters?: readonly SqlValue[]; maxRows?: number } = {},
 ): Promise<number> {
   const first = rows[0];
   if (!first) return 0;

@@ -44,8 +44,11 @@ describe('waybill status', () => {
         await endPull(
           tx,
           { ...open, progress: { ...open.progress, pages: 6, mostPasses: 3 } },
-          'the list changed',
-          { listed: 100, malformed: 2, added: 0, changed: 0, unlisted: 0, missed: 4 },
+          {
+            doubt: 'the list changed',
+            held: null,
+            counts: { listed: 100, malformed: 2, added: 0, changed: 0, unlisted: 0, missed: 4 },
+          },
           Date.now(),
         );
       });

@@ -130,15 +130,19 @@ onAnyStore('the desk in a browser', (kit) => {
       const [{ sourceKey }] = await kit.rows('SELECT source_key AS "sourceKey" FROM binding WHERE entity=\'order\'');
       await lab.changeErp('UPDATE sales_order_lines SET qty=qty+7 WHERE order_id=?', [sourceKey]);
       const takesAll = process.env.DESK_SCREENSHOTS_ALL !== undefined;
-      for (const [name, path, own] of shots)
-        for (const colorScheme of takesAll ? (['light', 'dark'] as const) : [own])
-          for (const width of takesAll ? [390, 768, 1440] : [1200]) {
-            await page.setViewportSize({ width, height: width === 390 ? 844 : 750 });
-            await page.emulateMedia({ colorScheme });
-            await open(path === 'VALUES' ? `order/${sourceKey}?erp=now${takesAll ? '' : '#values'}` : path);
-            const file = takesAll ? `${name}-${colorScheme}-${width}` : name;
-            await page.screenshot({ path: join(pictures, `${file}.png`), fullPage: takesAll });
-          }
+      const wanted = shots.flatMap(([name, path, own]) => {
+        if (!takesAll) return [{ name, path, colorScheme: own, width: 1200 }];
+        return (['light', 'dark'] as const).flatMap((colorScheme) =>
+          [390, 768, 1440].map((width) => ({ name: `${name}-${colorScheme}-${width}`, path, colorScheme, width })),
+        );
+      });
+      const values = `order/${sourceKey}?erp=now${takesAll ? '' : '#values'}`;
+      for (const { name, path, colorScheme, width } of wanted) {
+        await page.setViewportSize({ width, height: width === 390 ? 844 : 750 });
+        await page.emulateMedia({ colorScheme });
+        await open(path === 'VALUES' ? values : path);
+        await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: takesAll });
+      }
     });
 
   it('leads a person from what waits to a group of it, its preview, and what came of it', async () => {

@@ -46,14 +46,18 @@ function figuresUpTo(nowMs: number) {
       const isOut = nth > count * 0.3 && nth < count * 0.34;
       const daily = Math.max(0, Math.sin(((hour - 6) / 12) * Math.PI)) + 0.05;
       const delivered = isOut ? 0 : Math.round(perBucket * daily * (1 + 0.3 * Math.sin(nth * 1.7)));
-      const spans = spanEndsS.map((end) => (end === 2 ? Math.round(delivered * 0.8) : end === 15 ? delivered : 0));
+      const within = new Map([
+        [2, Math.round(delivered * 0.8)],
+        [15, delivered],
+      ]);
+      const spans = spanEndsS.map((end) => within.get(end) ?? 0);
       const waiting = isOut ? Math.round((count * 0.34 - nth) * perBucket * 0.4) : Math.round(4 * daily);
       const { spans: none, ...rest } = emptyBucket(at);
       return {
         width,
         ...rest,
         delivered,
-        notDelivered: isOut ? 2 : nth % 41 === 0 ? 1 : 0,
+        notDelivered: isOut ? 2 : Number(nth % 41 === 0),
         requests: delivered + 3,
         spans: [...spans, none[0] ?? 0].join(','),
         waiting,

@@ -25,7 +25,7 @@ eachStore(behaviour('postgres'), (type, name) =>
       const erp = { type: 'sqlite', file: `${kit.folder}/erp.sqlite` } as const;
       await createSampleErp({ target: erp, customers: 5, orders: 40 });
       sandbox = await startSandbox({ token: canary.token });
-      const server = type === 'postgres' ? kit.postgres : type === 'mysql' ? kit.mariaDb : null;
+      const server = { postgres: kit.postgres, mysql: kit.mariaDb, sqlite: null }[type];
       const waybill = new Installation({
         folder: kit.folder,
         serviceUrl: sandbox.url,

@@ -99,7 +99,7 @@ export class OperatorDesk {
       );
       const remembers = { keyLifetimeMs, maxProcessingMs, replaysRefusals };
       const context = { now: readClock(parts), ...remembers, time: String, serviceId, canLookUp: [] };
-      const operated = (await decideForMessages(tx, ids, filter, action, context, true)).filter(
+      const operated = (await decideForMessages(tx, ids, { action, filter, context, rows: 'lock' })).filter(
         ({ decision }) => decision.to !== null,
       );
       await writeOperatorDecisions(

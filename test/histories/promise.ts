@@ -91,7 +91,8 @@ export function wrongInTheEnd(world: World): string[] {
     const last = newest.get(`order ${key}`);
     if (isDiscarded(`order ${key}`)) continue;
     const where = last ? `${last.state} (${last.operation}, ${last.park_class}: ${last.reason})` : 'nowhere';
-    const gone = row === undefined ? setup.onDeleted : row.status === 'cancelled' ? setup.onCancelled : null;
+    const cancelled = row?.status === 'cancelled' ? setup.onCancelled : null;
+    const gone = row === undefined ? setup.onDeleted : cancelled;
     if (gone === 'delete' && held !== null && erp.orders.size > 0)
       wrong.push(`order ${key} was removed, is at the service, and ${where}`);
     if (gone !== null || row === undefined || isDiscarded(`customer ${row.customerKey}`)) continue;

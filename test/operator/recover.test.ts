@@ -191,7 +191,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
         let said: Promise<unknown> | undefined;
         const letGo = async () => {
           said ??= neighbour.transaction('let it go', (tx) =>
-            confirmMessages(tx, [Number(id)], {}, 'send', 'a person looked', Date.now()),
+            confirmMessages(tx, [Number(id)], {}, { confirmation: 'send', reason: 'a person looked' }, Date.now()),
           );
           await Promise.race([
             said,

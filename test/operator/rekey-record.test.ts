@@ -38,8 +38,7 @@ onSqliteLabAnd('mysql', 'a record whose key changed in the ERP', (kit) => {
         tx,
         [Number(id)],
         { records: [{ entity: 'order', sourceKey: key }] },
-        'send',
-        'a person looked',
+        { confirmation: 'send', reason: 'a person looked' },
         Date.now(),
       ),
     );

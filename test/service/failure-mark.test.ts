@@ -101,11 +101,12 @@ const lookUpOrder: LookUpEndpoint = {
 };
 const record = { customer_code: 'C1', note: 'SO-7' };
 const paging = { invoices: 'data', total: 'total', page: 'page' };
+const orderId = (operation: 'create' | 'update' | 'delete') => (operation === 'create' ? null : 'O-1');
 const write = (entity: 'order' | 'customer', operation: 'create' | 'update' | 'delete') =>
   expectAcknowledgement(profile, {
     entity,
     operation,
-    expectedId: entity === 'customer' ? 'C1' : operation === 'create' ? null : 'O-1',
+    expectedId: entity === 'customer' ? 'C1' : orderId(operation),
     successStatus: 200,
     expectedTotal: null,
   });

@@ -107,8 +107,7 @@ export async function tell(
   areas: Record<string, Area>,
   run: Run,
   folder: string,
-  onCommand: World['onCommand'] = null,
-  doctor?: (world: World) => void,
+  { onCommand = null, doctor }: { onCommand?: World['onCommand']; doctor?: (world: World) => void } = {},
 ): Promise<Told> {
   const operations: Operations = Object.assign({}, ...Object.values(areas).map((one) => one.operations));
   const world = new World(folder, history.personality, history.seed, run);

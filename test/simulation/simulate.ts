@@ -56,7 +56,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     ? ({ argv: typed, process: { state, exitCode, out, err } }: Ended) =>
         say(`$ waybill ${typed.join(' ')}\n${out}${err}(${state} ${exitCode})`)
     : null;
-  const told = (history: History) => tell(history, areas, run, folder, trace);
+  const told = (history: History) => tell(history, areas, run, folder, { onCommand: trace });
   if (argv.includes('--prove')) return prove(areas, folder);
   if (argv.includes('--vocabulary')) {
     say(JSON.stringify(await vocabularyReport(areas, Number(option(argv, '--histories') ?? 3000))));
@@ -85,21 +85,14 @@ export async function main(argv: readonly string[]): Promise<number> {
       end = { wrong: [`simulator: ${(error as Error).stack}`], story: [], steps: 0, arrivals: [] };
     }
     steps += end.steps;
-    if (argv.includes('--wire')) for (const one of end.arrivals) say(JSON.stringify(one));
-    if (argv.includes('--verbose'))
-      say(`${history.seed}: ${end.wrong.join(' | ') || 'well'}\n  ${end.story.join('\n  ')}`);
-    if (argv.includes('--digest')) say(JSON.stringify({ seed: history.seed, digest: digestOf(end) }));
+    show(argv, history, end);
     if (end.wrong.length === 0) continue;
     found++;
     const kind = kindOf(end.wrong[0] as string);
     const smallest = shrinks && kind !== 'simulator' ? await shrink(history, kind, told) : history;
     const { wrong, story } = smallest === history ? end : await told(smallest);
     if (isJson) say(JSON.stringify({ seed: history.seed, kind, wrong, story, history: smallest }));
-    else {
-      say(`\nseed ${history.seed}: ${wrong.join('\n  ')}`);
-      say(`  service: ${JSON.stringify(history.personality)}`);
-      for (const line of story) say(`  ${line}`);
-    }
+    else sayStory(history, wrong, story);
   }
   const seconds = (real.performanceNow() - begunAt) / 1000;
   const names = Object.values(areas).flatMap(({ operations }) => Object.keys(operations));
@@ -115,6 +108,19 @@ export async function main(argv: readonly string[]): Promise<number> {
   };
   say(isJson ? JSON.stringify(summary) : `\n${JSON.stringify(summary)}`);
   return found > 0 ? 1 : 0;
+}
+
+/** What the options ask to see of each history. */
+function show(argv: readonly string[], { seed }: History, end: Awaited<ReturnType<typeof tell>>): void {
+  if (argv.includes('--wire')) for (const one of end.arrivals) say(JSON.stringify(one));
+  if (argv.includes('--verbose')) say(`${seed}: ${end.wrong.join(' | ') || 'well'}\n  ${end.story.join('\n  ')}`);
+  if (argv.includes('--digest')) say(JSON.stringify({ seed, digest: digestOf(end) }));
+}
+
+function sayStory({ seed, personality }: History, wrong: readonly string[], story: readonly string[]): void {
+  say(`\nseed ${seed}: ${wrong.join('\n  ')}`);
+  say(`  service: ${JSON.stringify(personality)}`);
+  for (const line of story) say(`  ${line}`);
 }
 
 /** Stands for all that happened: the same on every machine. */
@@ -147,7 +153,7 @@ async function prove(areas: ReturnType<typeof vocabulary>, folder: string): Prom
   say(JSON.stringify({ done: 'nothing', wanted: null, found: sound.wrong }));
   let missed = sound.wrong.length;
   for (const [done, { kind, doctor }] of Object.entries(doctored)) {
-    const { wrong } = await tell(history, areas, run, folder, null, doctor);
+    const { wrong } = await tell(history, areas, run, folder, { doctor });
     const isFound = wrong.some((one) => kindOf(one) === kind);
     if (!isFound) missed++;
     say(JSON.stringify({ done, wanted: kind, found: wrong }));

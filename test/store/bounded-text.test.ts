@@ -42,10 +42,11 @@ onEveryStore('rows with texts of any length', (kit) => {
 
     it(`${table} takes over-long ${words.join(', ')}`, async () => {
       const row: Row = Object.fromEntries(
-        columns.map(([, name = '', type = '', width]) => [
-          name,
-          words.includes(name) ? long : type.endsWith('INT') ? 1 : width === undefined ? '{}' : 'k',
-        ]),
+        columns.map(([, name = '', type = '', width]) => {
+          if (words.includes(name)) return [name, long];
+          if (type.endsWith('INT')) return [name, 1];
+          return [name, width === undefined ? '{}' : 'k'];
+        }),
       );
       // `id` and other keys are given, so that the three ways of writing meet the same row.
       if (!('id' in row) && /^\s*id /.test(definition)) row.id = 1;

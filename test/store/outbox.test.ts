@@ -7,7 +7,7 @@ import { endOlderEpochs, unendedWrites } from '../../src/outbound/deliver/attemp
 import { type ClaimedMessage, claimMessages } from '../../src/outbound/deliver/claim-messages.js';
 import { parkForgottenKeys, parkUnsendable, settleNothingToSend } from '../../src/outbound/deliver/claims.js';
 import type { SettledMessage } from '../../src/outbound/deliver/deliver-result.js';
-import { dueMessages, nextDueAt } from '../../src/outbound/deliver/due-messages.js';
+import { type ClaimScope, dueMessages, nextDueAt } from '../../src/outbound/deliver/due-messages.js';
 import { probeMessageId } from '../../src/outbound/deliver/lane-keeper.js';
 import { claimLookUps } from '../../src/outbound/deliver/look-up-messages.js';
 import { passedSinceForbidden } from '../../src/outbound/deliver/past-requests.js';
@@ -20,6 +20,7 @@ import { promoteDependent } from '../../src/outbound/outbox/promote-dependent.js
 import { doubtOlderEpochs, supersedeUnsent } from '../../src/outbound/outbox/transitions.js';
 import { writeStoreInfo } from '../../src/store/store-info.js';
 import { everyAttempt } from '../support/every-attempt.js';
+import { claimTerms } from '../support/jobs/claim-terms.js';
 import { attemptsSql } from '../torture/store-witness.js';
 import { onEveryStore, onServers } from './stores.js';
 
@@ -87,10 +88,12 @@ onEveryStore('the outbox', (kit) => {
   });
 
   const insert = (...messages: NewMessage[]) => write((tx) => insertMessages(tx, messages, now));
-  const due = (limit = 100, scope: Parameters<typeof dueMessages>[3] = all, at = now) =>
-    kit.store.read('look', async (tx) => (await dueMessages(tx, at, limit, scope)).map(({ id }) => id));
-  const claim = (ids: number[], epoch = 1, at = now, store = kit.store, keyLifetimeMs?: number) =>
-    store.transaction('claim', (tx) => claimMessages(tx, ids, epoch, at, keyLifetimeMs));
+  const due = (limit = 100, scope: ClaimScope = all, at = now) =>
+    kit.store.read('look', async (tx) =>
+      (await dueMessages(tx, limit, { nowMs: at, scope, sentSinceMs: 0 })).map(({ id }) => id),
+    );
+  const claim = (ids: number[], epoch = 1, nowMs = now, store = kit.store, keyLifetimeMs = Number.POSITIVE_INFINITY) =>
+    store.transaction('claim', (tx) => claimMessages(tx, ids, claimTerms({ epoch, nowMs, keyLifetimeMs })));
   const stateOf = async (id: number) => (await kit.rows('SELECT * FROM outbox_message WHERE id=?', [id]))[0];
   const set = (id: number, columns: string) =>
     write((tx) => tx.run(`UPDATE outbox_message SET ${columns} WHERE id=?`, [id]));
@@ -156,7 +159,9 @@ onEveryStore('the outbox', (kit) => {
       await set(forgotten, `state='in_doubt', first_sent_at=${now - 100}`);
       await set(remembered, `state='in_doubt', first_sent_at=${now - 99}`);
       const since = now - 99;
-      const found = await kit.store.read('look', (tx) => dueMessages(tx, now, 10, all, since));
+      const found = await kit.store.read('look', (tx) =>
+        dueMessages(tx, 10, { nowMs: now, scope: all, sentSinceMs: since }),
+      );
       expect(found.map(({ id }) => id)).to.deep.equal([remembered]);
       const probe = (state: 'in_doubt' | 'pending') =>
         kit.store.read('look', (tx) => probeMessageId(tx, state, 'first', all, since));
@@ -337,7 +342,7 @@ onEveryStore('the outbox', (kit) => {
       const same = update('order', '1', 2, { items: [], customer_code: '1' });
       const [id] = (await insert(same)) as [number];
       await write(async (tx) => {
-        const { claimed, nothingToSend } = await claimMessages(tx, [id], 1, now);
+        const { claimed, nothingToSend } = await claimMessages(tx, [id], claimTerms({ epoch: 1, nowMs: now }));
         expect(claimed).to.deep.equal([]);
         expect(nothingToSend).to.have.length(1);
         await settleNothingToSend(tx, nothingToSend, now);
@@ -545,7 +550,9 @@ onEveryStore('the outbox', (kit) => {
       await claim([write1], 1, now);
       await set(lookUp, `state='in_doubt', first_sent_at=${now - 5_000}`);
       const both = { in_doubt: ['order'], conflict: [] } as const;
-      await write((tx) => claimLookUps(tx, both, 1, clockAt(now), now, 10, null));
+      await write((tx) =>
+        claimLookUps(tx, { entities: both, only: null, sentBeforeMs: now, limit: 10 }, 1, clockAt(now)),
+      );
       const corrections = [{ attemptId: 0, atMs: now + 60_000, forwardMs: 50_000 }];
       await write((tx) => writeStoreInfo(tx, 'clock', JSON.stringify({ corrections })));
       // A second try, of which only the first has an attempt.
@@ -603,6 +610,7 @@ onEveryStore('the outbox', (kit) => {
   });
 
   describe('when a create is refused', () => {
+    const installation = 'test-office';
     for (const [replays, generation] of [
       [false, 0],
       [true, 1],
@@ -615,7 +623,12 @@ onEveryStore('the outbox', (kit) => {
         await set(create, "state='parked', park_class='refused'");
         const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
         const promoted = await write((tx) =>
-          promoteDependent(tx, refused, 'test-office', replays, now + 5, [{}, { note: 'CANCELLED' }]),
+          promoteDependent(
+            tx,
+            refused,
+            { installation, replaysRefusals: replays, removals: [{}, { note: 'CANCELLED' }] },
+            now + 5,
+          ),
         );
         expect(promoted).to.equal(waiting);
         expect((await stateOf(create)).state).to.equal('superseded');
@@ -639,7 +652,11 @@ onEveryStore('the outbox', (kit) => {
         const [waiting] = (await insert({ ...correction, record, parked: { parkClass, reason: 'why' } })) as [number];
         await set(create, "state='parked', park_class='refused'");
         const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
-        expect(await write((tx) => promoteDependent(tx, refused, 'test-office', true, now))).to.equal(waiting);
+        expect(
+          await write((tx) =>
+            promoteDependent(tx, refused, { installation, replaysRefusals: true, removals: [] }, now),
+          ),
+        ).to.equal(waiting);
         expect((await stateOf(create)).state).to.equal('superseded');
         expect(await stateOf(waiting)).to.deep.include({
           state: 'parked',
@@ -653,7 +670,9 @@ onEveryStore('the outbox', (kit) => {
     it('does nothing when none is waiting', async () => {
       const [create] = (await insert(message('order', '1'), message('order', '2'))) as [number];
       const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
-      expect(await write((tx) => promoteDependent(tx, refused, 'test-office', false, now))).to.equal(null);
+      expect(
+        await write((tx) => promoteDependent(tx, refused, { installation, replaysRefusals: false, removals: [] }, now)),
+      ).to.equal(null);
       expect((await stateOf(create)).state).to.equal('pending');
     });
   });
@@ -741,7 +760,8 @@ onServers('the outbox', (kit) => {
     };
     const ids = await kit.store.transaction('insert', (tx) => insertMessages(tx, [message], now));
     const deliverer = await kit.connect();
-    const claim = () => deliverer.transaction('claim', (tx) => claimMessages(tx, ids, 1, now));
+    const claim = () =>
+      deliverer.transaction('claim', (tx) => claimMessages(tx, ids, claimTerms({ epoch: 1, nowMs: now })));
 
     const superseded = await kit.store.transaction('capture', async (tx) => {
       const known = await knownRecords(tx, 'order', ['1'], true);

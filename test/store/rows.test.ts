@@ -112,7 +112,10 @@ onEveryStore('writing many rows', (kit) => {
     await write((tx) => insertRows(tx, 'lane_pause', [pause('a', { since_at: 1 }), pause('b', { since_at: 2 })]));
     const rows = ['a', 'b', 'c'].map((lane) => ({ lane, cause: 'operator', reason: 'guarded' }));
     const matched = await write((tx) =>
-      updateRows(tx, 'lane_pause', ['lane', 'cause'], rows, 't.since_at=? AND t.actor=?', [2, 'test']),
+      updateRows(tx, 'lane_pause', ['lane', 'cause'], rows, {
+        guard: 't.since_at=? AND t.actor=?',
+        guardParameters: [2, 'test'],
+      }),
     );
     expect(matched).to.equal(1);
     expect((await all()).map((row) => row.reason)).to.deep.equal(['reason of a', 'guarded']);

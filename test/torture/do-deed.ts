@@ -37,13 +37,8 @@ export async function doDeed(
     case 'refused-order': {
       const customer = choose(customers, deed.pick);
       if (!customer) return null;
-      const lateMs = deed.kind === 'late-commit' ? deed.lateMs : 0;
-      const lines = deed.kind === 'refused-order' ? [{ product: 1, qty: 1 }] : deed.lines;
       const id = nextId();
-      const time = wallTime(Date.now() - lateMs);
-      const remark = deed.kind === 'refused-order' ? tooLongText : null;
-      const order = { id, number: `A-2026-${id}`, customer: Number(customer.id), remark, lines, time };
-      await desk.run(insertOrder(desk, order), Math.min(lateMs, 1_000));
+      await enterOrder(desk, deed, id, Number(customer.id));
       return `order ${id}`;
     }
     case 'edit-order':
@@ -73,20 +68,7 @@ export async function doDeed(
     case 'there-and-back': {
       const order = choose(good, deed.pick);
       if (!order) return null;
-      const first = rows.lines.find((line) => line.order_id === order.id);
-      const before = Number(first?.qty);
-      const steps = deed.pick % 2 === 0 ? [deed.qty, before] : [deed.qty, before, deed.qty];
-      let changedAtMs = 0;
-      for (const [index, qty] of steps.entries()) {
-        // Long enough for each step to be captured, and to arrive where it can.
-        if (index > 0) await until(5_000, () => isDone(`${order.id}`, changedAtMs), 100);
-        const rows = await readErp(desk);
-        // Somebody else may have deleted it meanwhile.
-        if (!rows.lines.some((line) => line.order_id === order.id)) return null;
-        changedAtMs = Date.now();
-        await desk.run(setQuantity(rows, order, qty, wallTime(changedAtMs)));
-      }
-      return `order ${order.id}`;
+      return (await changeThereAndBack(desk, deed, order, isDone)) ? `order ${order.id}` : null;
     }
     case 'edit-customer': {
       const customer =
@@ -190,6 +172,43 @@ export async function doDeed(
       return `order ${order.id}`;
     }
   }
+}
+
+async function enterOrder(
+  desk: ErpDesk,
+  deed: Extract<Deed, { kind: 'new-order' | 'late-commit' | 'refused-order' }>,
+  id: number,
+  customer: number,
+): Promise<void> {
+  const lateMs = deed.kind === 'late-commit' ? deed.lateMs : 0;
+  const lines = deed.kind === 'refused-order' ? [{ product: 1, qty: 1 }] : deed.lines;
+  const time = wallTime(Date.now() - lateMs);
+  const remark = deed.kind === 'refused-order' ? tooLongText : null;
+  const order = { id, number: `A-2026-${id}`, customer, remark, lines, time };
+  await desk.run(insertOrder(desk, order), Math.min(lateMs, 1_000));
+}
+
+/** @returns false where the order is gone meanwhile */
+async function changeThereAndBack(
+  desk: ErpDesk,
+  deed: Extract<Deed, { kind: 'there-and-back' }>,
+  order: Row,
+  isDone: (order: string, sinceMs: number) => Promise<boolean>,
+): Promise<boolean> {
+  const first = (await readErp(desk)).lines.find((line) => line.order_id === order.id);
+  const before = Number(first?.qty);
+  const steps = deed.pick % 2 === 0 ? [deed.qty, before] : [deed.qty, before, deed.qty];
+  let changedAtMs = 0;
+  for (const [index, qty] of steps.entries()) {
+    // Long enough for each step to be captured, and to arrive where it can.
+    if (index > 0) await until(5_000, () => isDone(`${order.id}`, changedAtMs), 100);
+    const rows = await readErp(desk);
+    // Somebody else may have deleted it meanwhile.
+    if (!rows.lines.some((line) => line.order_id === order.id)) return false;
+    changedAtMs = Date.now();
+    await desk.run(setQuantity(rows, order, qty, wallTime(changedAtMs)));
+  }
+  return true;
 }
 
 export function setQuantity(rows: ErpRows, order: Row, qty: number, updatedAt: string | null): Statement[] {

@@ -105,7 +105,8 @@ const recoveries: Record<StoreFault['kind'], readonly RecoveryForm[]> = {
 };
 
 export function drawStoreFault(seed: number, random: SeededRandom): StoreFault | null {
-  const kind = seed % 8 === 2 ? 'store-lost' : seed % 8 === 6 ? 'store-restored' : null;
+  const restored = seed % 8 === 6 ? 'store-restored' : null;
+  const kind = seed % 8 === 2 ? 'store-lost' : restored;
   if (kind === null) return null;
   const forms = recoveries[kind];
   return {

@@ -18,7 +18,10 @@ export function drawTraps(seed: number, random: SeededRandom): Plan['traps'] {
   const points = [at(seed), at(seed + 5 + round), at(seed + 11 + round), at(seed + 16 + round)];
   // Seeds in which keys are forgotten have none, and most of them would have ended a pass.
   if (seed % 16 === 3 && !points.includes('before-pass-end')) points[3] = 'before-pass-end';
-  const rank = (point: KillPoint) => (needsWork.test(point) ? 0 : needsChanges.test(point) ? 2 : 1);
+  const rank = (point: KillPoint) => {
+    if (needsWork.test(point)) return 0;
+    return needsChanges.test(point) ? 2 : 1;
+  };
   const ordered = [...points].sort((a, b) => rank(a) - rank(b));
   const traps = ordered.map(
     (point, index): Trap => ({

@@ -39,7 +39,8 @@ export class Operator {
         [main, ...args, '--config', this.#configDir],
         { cwd: this.#configDir, env, timeout: 30_000 },
         (error, stdout, stderr) => {
-          const code = error ? (typeof error.code === 'number' ? error.code : -1) : 0;
+          const failed = typeof error?.code === 'number' ? error.code : -1;
+          const code = error ? failed : 0;
           this.printed.push(`$ waybill ${args.join(' ')}\n${stdout}${stderr}exit code ${code}`);
           if (trap && stderr.includes(`reached ${trap.point} `)) this.#coverage.count(`point:${trap.point}`);
           else if (trap) this.#traps.unshift(trap);

@@ -86,14 +86,14 @@ export function everyRowAccountedFor(history: History): string[] {
     if (newest?.state === 'superseded' && !bound)
       wrong.push(`order ${order.order_no} is ${where}, and nothing is bound`);
   }
-  for (const key of wanted) {
-    const newest = newestOf(history, 'customer', key);
-    if (!newest) {
-      if (!isBound(history, 'customer', key)) wrong.push(`customer ${key} is nowhere`);
-    } else if (!['delivered', 'superseded'].includes(newest.state) && !waitsForPerson(history, 'customer', key))
-      wrong.push(`customer ${key} is ${newest.state} (${newest.reason})`);
-  }
-  return wrong;
+  return [...wrong, ...[...wanted].flatMap((key) => wrongCustomer(history, key))];
+}
+
+function wrongCustomer(history: History, key: string): string[] {
+  const newest = newestOf(history, 'customer', key);
+  if (!newest) return isBound(history, 'customer', key) ? [] : [`customer ${key} is nowhere`];
+  if (['delivered', 'superseded'].includes(newest.state) || waitsForPerson(history, 'customer', key)) return [];
+  return [`customer ${key} is ${newest.state} (${newest.reason})`];
 }
 
 export function serviceEqualsErp(history: History): string[] {

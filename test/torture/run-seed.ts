@@ -72,7 +72,8 @@ export async function runSeed(
 async function play(stage: Stage, patienceMs: number): Promise<{ ends: (number | string)[]; unrest: string[] }> {
   const { plan, crew } = stage;
   const attendant = new Attendant(stage);
-  const names = workers.slice(0, plan.dispatcher === 'cluster' ? 3 : plan.standby ? 2 : 1);
+  const alone = plan.standby ? 2 : 1;
+  const names = workers.slice(0, plan.dispatcher === 'cluster' ? 3 : alone);
   for (const name of names) {
     if (name !== 'A') await sleep(400);
     crew.start(name, name === 'C' ? [] : plan.traps[name]);

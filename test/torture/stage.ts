@@ -74,20 +74,25 @@ export async function openStage(plan: Plan, server: DatabaseServer | null): Prom
     await watchdog.release();
   };
   try {
-    return await build(plan, server, folder, watchdog, closers, close);
+    return await build(plan, server, { folder, watchdog, closers, close });
   } catch (error) {
     await close();
     throw error;
   }
 }
 
+interface StageFrame {
+  folder: string;
+  watchdog: Watchdog;
+  /** What has to be closed, in the order in which it was opened. */
+  closers: (() => unknown)[];
+  close(): Promise<void>;
+}
+
 async function build(
   plan: Plan,
   server: DatabaseServer | null,
-  folder: string,
-  watchdog: Watchdog,
-  closers: (() => unknown)[],
-  close: () => Promise<void>,
+  { folder, watchdog, closers, close }: StageFrame,
 ): Promise<Stage> {
   const configDir = join(folder, 'config');
   await mkdir(configDir);

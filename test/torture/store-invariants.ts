@@ -111,9 +111,10 @@ function illegalTransitions(history: History, { events, attempts, operated }: Li
   const doubtful = new Set<number>();
   for (const event of events) {
     const name = `${event.entity} ${event.source_key} (message ${event.message_id})`;
-    if (event.what === 'message' && !['pending', 'parked'].includes(event.new_state ?? ''))
-      wrong.push(`${name} began as ${event.new_state}`);
-    if (event.what !== 'message-changed') continue;
+    if (event.what !== 'message-changed') {
+      wrong.push(...wrongBeginning(event).map((one) => `${name} ${one}`));
+      continue;
+    }
     const { old_state: from, new_state: to, message_id: id } = event;
     const isRecovery = isRecovered && from === 'pending' && (to === 'in_doubt' || to === 'parked');
     // A brake holds what was never sent.
@@ -136,18 +137,30 @@ function illegalTransitions(history: History, { events, attempts, operated }: Li
     if (mayExist && !isSaid && !lookedUp.has(id) && (to === 'pending' || to === 'in_doubt'))
       wrong.push(`${name} may exist (${event.old_park_class}) and became ${to}, and nobody said that it does not`);
     if (isAbsent && to === 'pending') doubtful.delete(id as number);
-    else {
-      if (from === 'sending' && to === 'pending' && event.old_first_sent !== null && event.new_first_sent === null)
-        wrong.push(`${name} forgot that it was sent`);
-      if (!isRecovery && hasMoved(event.old_first_sent, event.new_first_sent, history.clockForwardAt !== null))
-        wrong.push(`${name}: its first send moved from ${event.old_first_sent} to ${event.new_first_sent}`);
-    }
+    else
+      wrong.push(...wrongFirstSend(event, isRecovery, history.clockForwardAt !== null).map((one) => `${name}${one}`));
     if (id === null) continue;
     if (to === 'in_doubt') doubtful.add(id);
     if (to === 'pending' && doubtful.has(id)) wrong.push(`${name} was in doubt and became pending`);
     if (to === 'parked' && event.text === 'refused' && doubtful.has(id))
       wrong.push(`${name} was in doubt and became refused`);
   }
+  return wrong;
+}
+
+function wrongBeginning(event: WitnessEvent): string[] {
+  const isWrong = event.what === 'message' && !['pending', 'parked'].includes(event.new_state ?? '');
+  return isWrong ? [`began as ${event.new_state}`] : [];
+}
+
+/** A first send is never forgotten, and never moved. */
+function wrongFirstSend(event: WitnessEvent, isRecovery: boolean, isClockSet: boolean): string[] {
+  const { old_state: from, new_state: to, old_first_sent: before, new_first_sent: after } = event;
+  const wrong: string[] = [];
+  if (from === 'sending' && to === 'pending' && before !== null && after === null)
+    wrong.push(' forgot that it was sent');
+  if (!isRecovery && hasMoved(before, after, isClockSet))
+    wrong.push(`: its first send moved from ${before} to ${after}`);
   return wrong;
 }
 
@@ -240,11 +253,10 @@ export function noStaleEpoch(history: History): string[] {
         (event.new_state === 'parked' && lookedUp.has(event.message_id));
       const isChange = isClaimed || (event.what === 'message-changed' && event.old_state === 'sending' && !isLeft);
       if ((!isClaim && !isOutcome && !isChange) || event.epoch === event.lease_epoch) return [];
-      const what = isClaim
-        ? 'an attempt'
-        : isOutcome
-          ? `an outcome (${event.text})`
-          : `the state ${event.new_state} of message ${event.message_id}`;
+      const outcome = isOutcome
+        ? `an outcome (${event.text})`
+        : `the state ${event.new_state} of message ${event.message_id}`;
+      const what = isClaim ? 'an attempt' : outcome;
       return [`${what} of epoch ${event.epoch} was written in epoch ${event.lease_epoch}`];
     });
   });

@@ -211,11 +211,8 @@ async function repairAndShow(
       open > 0 && `${open} messages are still open: waybill outbox`,
       `Compare again to see what is left: waybill reconcile ${run.subject} --again`,
     );
-    return held > 0 || plan.left.length > 0
-      ? exitCode.waitsForPerson
-      : stopped || open > 0
-        ? exitCode.failed
-        : exitCode.done;
+    if (held > 0 || plan.left.length > 0) return exitCode.waitsForPerson;
+    return stopped || open > 0 ? exitCode.failed : exitCode.done;
   } finally {
     bar.stop();
     stop.release();

@@ -50,7 +50,8 @@ async function doctor(options: DoctorOptions): Promise<number> {
   output.json({ ...counts, findings });
   output.lines('', `${counts.errors} errors, ${counts.warnings} warnings, ${counts.notes} notes.`);
   if (!('settings' in loaded)) return exitCode.usage;
-  return counts.errors > 0 ? exitCode.failed : counts.warnings > 0 ? exitCode.waitsForPerson : exitCode.done;
+  if (counts.errors > 0) return exitCode.failed;
+  return counts.warnings > 0 ? exitCode.waitsForPerson : exitCode.done;
 }
 
 const marks: Record<Severity, string> = { error: 'ERROR   ', warning: 'WARNING ', note: 'note    ', ok: 'ok      ' };

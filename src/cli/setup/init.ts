@@ -128,18 +128,18 @@ async function init(options: InitOptions): Promise<void> {
       return;
     }
     const settings = settingsChecker(places)(proposal.settings);
-    const { found, shown } = await previewOf(settings);
-    show(output, settings, interview, proposal, found, shown);
+    const preview = await previewOf(settings);
+    show(output, settings, { interview, proposal, preview });
     if (!options.yes && !/^(y(es)?)?$/i.test(await ask(`Write ${place.file}? [Y/n]`))) {
       output.line('Nothing was written.');
       process.exitCode = exitCode.failed;
       return;
     }
     const files = await writeConfiguration(place, places, proposal);
-    const { orders, customers, totals, causes } = found;
+    const { orders, customers, totals, causes } = preview.found;
     output.json({
       ...{ written: true, files, erp: proposal.draft.title, settled: interview.settled, grants: proposal.grants },
-      ...{ shown, orders, customers, totals, causes },
+      ...{ shown: preview.shown, orders, customers, totals, causes },
     });
     showWritten(output, proposal, files, options);
     process.exitCode = orders.create + orders.update + orders.unchanged === 0 ? exitCode.waitsForPerson : exitCode.done;
@@ -218,8 +218,14 @@ function showSettled(output: Output, settled: Interview['settled']): void {
 const READ = 300;
 const SHOWN = 3;
 
-/** What `waybill preview` says with these settings. */
-async function previewOf(settings: Settings): Promise<{ found: Preview; shown: ShownOrder[] }> {
+interface PreviewWithOrders {
+  found: Preview;
+  /** The first orders that can be sent. */
+  shown: readonly ShownOrder[];
+}
+
+/** Preview of the records that these settings send, as `waybill preview` shows it. */
+async function previewOf(settings: Settings): Promise<PreviewWithOrders> {
   const app = await openApp({ settings, role: 'init', log: 'stderr', readOnly: 'if-any', hide: hideFromErrors });
   try {
     const shown: ShownOrder[] = [];
@@ -239,13 +245,11 @@ async function previewOf(settings: Settings): Promise<{ found: Preview; shown: S
 function show(
   output: Output,
   settings: Settings,
-  { settled }: Interview,
-  { draft }: Proposal,
-  found: Preview,
-  shown: readonly ShownOrder[],
+  { interview, proposal, preview }: { interview: Interview; proposal: Proposal; preview: PreviewWithOrders },
 ): void {
-  output.line(`These are the tables of ${draft.title}.`);
-  showSettled(output, settled);
+  const { found, shown } = preview;
+  output.line(`These are the tables of ${proposal.draft.title}.`);
+  showSettled(output, interview.settled);
   output.line();
   if (!output.isJson) for (const order of shown) write(orderInWords(order, output, settings));
   const { read, create, update, unchanged, parked } = found.orders;

@@ -171,5 +171,6 @@ function show({ output, settings }: CommandApp, { out }: ProbeCommandOptions, re
       `The proposal, with the evidence: ${out}`,
     );
   }
-  return stopped !== null ? exitCode.failed : left.length > 0 ? exitCode.waitsForPerson : exitCode.done;
+  if (stopped !== null) return exitCode.failed;
+  return left.length > 0 ? exitCode.waitsForPerson : exitCode.done;
 }

@@ -16,6 +16,8 @@ interface Props {
   mayAct: boolean;
 }
 
+const titles = { due: 'Due first at the top', credit: 'Credit notes', held: 'Held on the list' };
+
 /** The list of unpaid invoices, its proof, and what they come to. */
 export function Invoices({ base, query, page, pull, amounts, mayAct }: Props) {
   const { rows, next, list, all, credit, heldCount, leftCount, months, left } = page;
@@ -40,25 +42,23 @@ export function Invoices({ base, query, page, pull, amounts, mayAct }: Props) {
           </a>
         )}
       </nav>
-      {list === 'left' ? (
-        left.length === 0 ? (
-          <p>No invoice has left the list yet.</p>
-        ) : (
-          <Table
-            label="Invoices that are no longer listed"
-            head={['Invoice', 'Customer', `Amount (${currency})`, 'Due', 'No longer listed since', 'The service says']}
-            numbers={[`Amount (${currency})`]}
-            rows={left.map((one) => [
-              <Bounded key="no" text={one.invoice_no} most={120} />,
-              one.customer_code,
-              amount(one.amount),
-              one.due_date,
-              one.since,
-              <Bounded key="says" text={one.left_status ?? 'nothing: no longer listed'} most={120} />,
-            ])}
-          />
-        )
-      ) : (
+      {list === 'left' && left.length === 0 && <p>No invoice has left the list yet.</p>}
+      {list === 'left' && left.length > 0 && (
+        <Table
+          label="Invoices that are no longer listed"
+          head={['Invoice', 'Customer', `Amount (${currency})`, 'Due', 'No longer listed since', 'The service says']}
+          numbers={[`Amount (${currency})`]}
+          rows={left.map((one) => [
+            <Bounded key="no" text={one.invoice_no} most={120} />,
+            one.customer_code,
+            amount(one.amount),
+            one.due_date,
+            one.since,
+            <Bounded key="says" text={one.left_status ?? 'nothing: no longer listed'} most={120} />,
+          ])}
+        />
+      )}
+      {list !== 'left' && (
         <>
           <p>
             <Count count={all.count} /> invoices, {amount(all.sum)} {currency} in all.
@@ -76,7 +76,7 @@ export function Invoices({ base, query, page, pull, amounts, mayAct }: Props) {
               />
             </section>
           )}
-          <h2>{list === 'due' ? 'Due first at the top' : list === 'credit' ? 'Credit notes' : 'Held on the list'}</h2>
+          <h2>{titles[list]}</h2>
           {list === 'held' && (
             <p>
               The service’s list lacks these, and too many at once to believe it. They stay on ours until a pull meets

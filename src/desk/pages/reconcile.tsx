@@ -83,7 +83,7 @@ function Progress({ run, settings }: { run: Reconciliation; settings: Settings }
   const left = secondsAtLimits(Math.max(0, tally.total - tally.read), settings.service.limits);
   return (
     <p role="status">
-      {state === 'done' ? '✓ Compared' : state === 'running' ? '◐ Being compared' : '! Stopped'}: {subject}
+      {stateWords(state)}: {subject}
       {period === 'all' ? '' : ` of ${period}`}, asked for by <Bounded text={actor} most={120} /> at{' '}
       <Time ms={startedAt} timeZone={timeZone} />
       {endedAt !== null && (
@@ -237,4 +237,9 @@ function Start({ base, subject, run }: { base: string; subject: string; run: Rec
       </form>
     </section>
   );
+}
+
+function stateWords(state: string): string {
+  if (state === 'done') return '✓ Compared';
+  return state === 'running' ? '◐ Being compared' : '! Stopped';
 }

@@ -30,11 +30,9 @@ export function Values({ known: { captured, acknowledged, body }, now, askAt, ti
         </p>
       )}
       <p>
-        {isNow ? (
-          'The ERP was read just now. '
-        ) : captured === null ? (
-          'What was captured of it is not kept. '
-        ) : (
+        {isNow && 'The ERP was read just now. '}
+        {!isNow && captured === null && 'The values that were captured are not kept. '}
+        {!isNow && captured !== null && (
           <>
             The ERP’s values are those of <Time ms={captured.at} timeZone={timeZone} />, when it was captured last.{' '}
           </>

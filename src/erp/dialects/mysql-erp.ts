@@ -190,7 +190,8 @@ function columnOf(field: FieldPacket): ErpColumn {
 }
 
 function floatOf(type: number): ErpColumn['float'] {
-  return type === Types.FLOAT ? 'FLOAT' : type === Types.DOUBLE ? 'DOUBLE' : null;
+  if (type === Types.FLOAT) return 'FLOAT';
+  return type === Types.DOUBLE ? 'DOUBLE' : null;
 }
 
 function keyProblemOf(field: FieldPacket, type: number): string | null {

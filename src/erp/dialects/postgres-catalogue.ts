@@ -99,12 +99,18 @@ export function postgresColumn(field: FieldDef, type: PostgresType | undefined):
   const column: ErpColumn = {
     name,
     kind: time ?? (NUMBERS.has(oid) || float !== null ? 'number' : 'text'),
-    fractionDigits: time === undefined ? null : time === 'date' ? 0 : dataTypeModifier < 0 ? 6 : dataTypeModifier,
+    fractionDigits: time === undefined ? null : fractionDigitsOf(time, dataTypeModifier),
     keyProblem: float === null ? null : inexact(float),
     float,
     accepts: time === undefined ? isText : isTime,
   };
   return { ...column, ...(SINGLE.get(oid) ?? (type && problemsOf(type))) };
+}
+
+/** PostgreSQL keeps microseconds where the type names no precision. */
+function fractionDigitsOf(time: ErpColumn['kind'], modifier: number): number {
+  if (time === 'date') return 0;
+  return modifier < 0 ? 6 : modifier;
 }
 
 /** No text of PostgreSQL holds a NUL: it would refuse the statement that asks for one. */

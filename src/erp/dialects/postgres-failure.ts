@@ -123,6 +123,6 @@ function driverError(cause: unknown, time: RunTime | undefined) {
   const words = (message ?? String(cause)).replace(/\.$/, '') || code;
   const isOverdue = code === '57014' && time !== undefined && time.ranMs >= time.limitMs;
   const isCertificate = /CERT|^ERR_(TLS|SSL)|^UNABLE_TO|^HOSTNAME/.test(code);
-  const known = isOverdue ? OVERDUE : isCertificate ? CERTIFICATE : code || words;
-  return { code: known, words, hint: hint.replace(/\.$/, '') };
+  const plain = isCertificate ? CERTIFICATE : code || words;
+  return { code: isOverdue ? OVERDUE : plain, words, hint: hint.replace(/\.$/, '') };
 }

@@ -189,7 +189,9 @@ function mapLine(row: ErpRow, mapping: LineMapping): MappedLine {
   const scaled = isScaled ? scaledQuantity(row, unit, mapping) : null;
   if (scaled && 'problem' in scaled) problems.push(scaled.problem);
   const whole = stated.qty ?? values.qty;
-  const qty = scaled && 'value' in scaled ? scaled.value.qty : typeof whole === 'number' ? whole : undefined;
+  const scaledQty = scaled && 'value' in scaled ? scaled.value : undefined;
+  const wholeQty = typeof whole === 'number' ? whole : undefined;
+  const qty = scaledQty ? scaledQty.qty : wholeQty;
   const sku = stated.sku ?? values.sku;
   if (qty !== undefined && qty <= 0) {
     const source = lineFields.find(({ name }) => name === 'qty')?.source;
@@ -201,8 +203,8 @@ function mapLine(row: ErpRow, mapping: LineMapping): MappedLine {
         : 'keep returns and credit notes out with orders.pending';
     problems.push(`${raw} is not a positive quantity; ${remedy}`);
   }
-  const quantity = scaled && 'value' in scaled ? scaled.value : isWorkedOut ? wholeQuantity(qty) : undefined;
-  const priced = isWorkedOut && quantity && quantity.qty > 0 ? priceByAmount(row, quantity, mapping) : null;
+  const quantity = isWorkedOut ? (scaledQty ?? wholeQuantity(qty)) : undefined;
+  const priced = quantity && quantity.qty > 0 ? priceByAmount(row, quantity, mapping) : null;
   if (priced && 'problem' in priced) problems.push(priced.problem);
   const { price, rest } =
     priced && 'value' in priced ? priced.value : { price: stated.price ?? values.price, rest: 0n };

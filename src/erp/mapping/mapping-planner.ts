@@ -175,7 +175,8 @@ export class MappingPlanner {
     const statement = sql`SELECT ${type} AS type ${fromQuery(source)} WHERE ${quoted} IS NOT NULL LIMIT 1`;
     const { rows } = await this.snapshot.query(statement, `look at a value of ${path}`);
     const found = rows[0]?.type ?? null;
-    return { ...column, kind: found === null ? 'unknown' : found === 'number' ? 'number' : 'text' };
+    if (found === null) return { ...column, kind: 'unknown' };
+    return { ...column, kind: found === 'number' ? 'number' : 'text' };
   }
 
   async orderings(path: string, source: QuerySource | null, names: readonly string[]): Promise<ErpColumn[]> {

@@ -31,7 +31,8 @@ export async function mapOrderPage(
   const lines = await readOrderLines(reading, orderKeys);
   const { fields, total, currency } = orders;
   const mapping = { ...plan.context, ...plan.lines.mapping, fields, total, currency };
-  const mapOne = ({ key, sourceKey, row, count }: KeyedRows, lineRows: ErpRow[]): ReadOrder => {
+  const mapOne = (one: KeyedRows, lineRows: ErpRow[]): ReadOrder => {
+    const { key, sourceKey, row, count } = one;
     const number = (orders.number && row[orders.number]) || null;
     const customer = customers.of(row);
     const own = { sourceKey, number, row, lines: lineRows, customer: customer.outcome };
@@ -44,11 +45,7 @@ export async function mapOrderPage(
       ...(forPeople && { row, day: dayOf(reading, row), lineRows }),
       ...replacedOf(row, orders, plan.source),
       customerKey: customer.key,
-      ...(isEmpty(key)
-        ? { content: unkeyed('order', row, orders), totals: null }
-        : count > 1
-          ? { rowsOfKey: count, content: multiplied('order', sourceKey, row, count, orders), totals: null }
-          : mapOrder(own, mapping)),
+      ...(isEmpty(key) || count > 1 ? notOneOrder(one, orders) : mapOrder(own, mapping)),
     };
   };
   const read: ReadOrder[] = [];
@@ -77,16 +74,11 @@ export function mapCustomerPage(
   );
 }
 
-function readCustomer(
-  reading: Reading,
-  { key, sourceKey, row, count }: KeyedRows,
-  customers: EntityPlan,
-  forPeople: boolean,
-) {
-  const { content, customerCode } = isEmpty(key)
-    ? { content: unkeyed('customer', row, customers), customerCode: null }
-    : count > 1
-      ? { content: multiplied('customer', sourceKey, row, count, customers), customerCode: null }
+function readCustomer(reading: Reading, keyed: KeyedRows, customers: EntityPlan, forPeople: boolean) {
+  const { key, sourceKey, row, count } = keyed;
+  const { content, customerCode } =
+    isEmpty(key) || count > 1
+      ? { content: notOneRow('customer', keyed, customers), customerCode: null }
       : mapCustomer(sourceKey, row, customers.fields, reading.plan.context);
   const change = changeOf(reading, row, customers);
   const replaces = replacedOf(row, customers, reading.plan.source);
@@ -285,4 +277,14 @@ function changeOf({ now, plan }: Reading, row: ErpRow, { changedAt: column }: En
   const at = instantOfValue(changedAt, column.kind, plan.context.timeZone);
   const ageSeconds = at && (now.seconds * 1e6 + now.micros - (at.seconds * 1e6 + at.micros)) / 1e6;
   return { changedAt, changedAtMs: at && at.seconds * 1_000 + Math.floor(at.micros / 1_000), ageSeconds };
+}
+
+/** Why a row is no record: it has no key, or other rows have the same one. */
+function notOneRow(entity: string, { key, sourceKey, row, count }: KeyedRows, plan: EntityPlan) {
+  return isEmpty(key) ? unkeyed(entity, row, plan) : multiplied(entity, sourceKey, row, count, plan);
+}
+
+function notOneOrder(keyed: KeyedRows, orders: EntityPlan) {
+  const content = notOneRow('order', keyed, orders);
+  return isEmpty(keyed.key) ? { content, totals: null } : { rowsOfKey: keyed.count, content, totals: null };
 }

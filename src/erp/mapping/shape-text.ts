@@ -13,10 +13,14 @@ const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 /** The same for every locale of this machine, so that a record reads the same on all of them. */
 export function shapeText(text: string, { html, trim, case: letters }: TextShape): string {
-  const plain = html === undefined ? text : html === 'strip' ? stripHtml(text) : decodeHTMLStrict(text);
+  const plain = html === undefined ? text : withoutHtml(text, html);
   const trimmed = trim ? plain.trim() : plain;
   if (letters === undefined) return trimmed;
   return letters === 'upper' ? trimmed.toUpperCase() : trimmed.toLowerCase();
+}
+
+function withoutHtml(text: string, html: NonNullable<TextShape['html']>): string {
+  return html === 'strip' ? stripHtml(text) : decodeHTMLStrict(text);
 }
 
 const UNSEEN = new Set(['script', 'style', 'head', 'template']);

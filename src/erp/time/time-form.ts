@@ -145,7 +145,8 @@ function inUtcIfKnown(written: WrittenTime): number {
 }
 
 function compare<T extends bigint | number | string>(a: T, b: T): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  if (a < b) return -1;
+  return a > b ? 1 : 0;
 }
 
 /**
@@ -202,7 +203,12 @@ function microsOf(text: string): { at: bigint; step: bigint; frame: 'wall' | 'ut
   const micros = BigInt(like.fraction.slice(0, 6).padEnd(6, '0'));
   return {
     at: BigInt(inUtcIfKnown(like)) * 1_000_000n + micros,
-    step: like.dateOnly ? DAY_MICROS : like.hasSeconds ? 10n ** BigInt(6 - digits) : 60_000_000n,
+    step: like.dateOnly ? DAY_MICROS : stepOfClock(like.hasSeconds, digits),
     frame: like.offsetMinutes === null ? 'wall' : 'utc',
   };
+}
+
+/** Microseconds between two times that differ by the last digit of the form. */
+function stepOfClock(hasSeconds: boolean, fractionDigits: number): bigint {
+  return hasSeconds ? 10n ** BigInt(6 - fractionDigits) : 60_000_000n;
 }

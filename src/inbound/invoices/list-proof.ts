@@ -190,11 +190,8 @@ function pagingProblem({ lists, hasStrayed, hasRepeated }: PassState): string | 
   );
   const short = lists.find(({ met, totalFirst }) => met !== totalFirst);
   if (!isSame || !short) return null;
-  const why = hasStrayed
-    ? ', and the service gave another page than the one asked for'
-    : hasRepeated
-      ? ', and a later page repeated an earlier one'
-      : '';
+  const repeated = hasRepeated ? ', and a later page repeated an earlier one' : '';
+  const why = hasStrayed ? ', and the service gave another page than the one asked for' : repeated;
   return (
     `${short.met} of ${short.totalFirst} were met, the same in the last two readings${why}, and the pages do not cover the ` +
     'list. Check invoices.paging.firstPage, invoices.paging.page and invoices.paging.limit'

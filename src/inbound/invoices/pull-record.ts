@@ -115,26 +115,33 @@ export async function failPull(tx: Tx, pull: OpenPull, reason: string, nowMs: nu
   await goOn(tx, pull, { outcome: 'failed', reason, ended_at: nowMs });
 }
 
-/**
- * Ends a pull whose list was swapped in, or is held by a brake.
- * @param doubt why it is not proven; null: it is
- * @param counts the columns that say what it found and changed
- * @param held why its list is held; null: it was swapped in
- * @returns the end that is on record now
- */
+/** How a pull ended. */
+export interface PullEnd {
+  /** Why the list is not proven; null: it is. */
+  doubt: string | null;
+  /** Why a brake holds the list; null: it was swapped in. */
+  held: string | null;
+  /** Columns that count what the pull found and changed. */
+  counts: Readonly<Row>;
+}
+
+function outcomeOf({ doubt, held }: PullEnd): 'proven' | 'unproven' | 'held' {
+  if (held !== null) return 'held';
+  return doubt === null ? 'proven' : 'unproven';
+}
+
+/** Ends a pull whose list was swapped in, or is held by a brake. @returns the end that is on record now */
 export async function endPull(
   tx: Tx,
   pull: OpenPull,
-  doubt: string | null,
-  counts: Readonly<Row>,
+  ended: PullEnd,
   nowMs: number,
-  held: string | null = null,
 ): Promise<{ outcome: 'proven' | 'unproven' | 'held'; reason: string | null }> {
   const { pages, mostPasses: passes, asked, serviceTotal } = pull.progress;
-  const outcome = held !== null ? 'held' : doubt === null ? 'proven' : 'unproven';
-  const reason = held ?? doubt;
+  const outcome = outcomeOf(ended);
+  const reason = ended.held ?? ended.doubt;
   const end = { outcome, reason, ended_at: nowMs, progress: null };
-  await goOn(tx, pull, { ...end, pages, passes, asked, service_total: serviceTotal, ...counts });
+  await goOn(tx, pull, { ...end, pages, passes, asked, service_total: serviceTotal, ...ended.counts });
   await clearStaging(tx);
   return { outcome, reason };
 }
@@ -145,7 +152,10 @@ export async function endPull(
  */
 async function goOn(tx: Tx, { id, progress }: OpenPull, row: Readonly<Row>): Promise<void> {
   const isOurs = "t.outcome='running' AND (t.progress IS NULL OR t.progress=?)";
-  const found = await updateRows(tx, 'invoice_pull', ['id'], [{ id, ...row }], isOurs, [JSON.stringify(progress)]);
+  const found = await updateRows(tx, 'invoice_pull', ['id'], [{ id, ...row }], {
+    guard: isOurs,
+    guardParameters: [JSON.stringify(progress)],
+  });
   if (found === 0)
     throw new Error(
       `Another process has gone on with pull ${id}: what was read here counts for nothing. The list stays as it is, and the next pull reads it anew.`,

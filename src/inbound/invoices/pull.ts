@@ -137,6 +137,11 @@ async function pullAlone(
   return { ...nothing, outcome: 'failed', reason, pages: open.progress.pages, passes: open.progress.passes.pass };
 }
 
+function missedInWords(kept: number, missed: number): string | null {
+  if (kept > 0) return `${kept} listed invoices that are missing wait for a person`;
+  return missed > 0 ? `${missed} listed invoices belong to no customer whose list was proven` : null;
+}
+
 async function swapIn(
   { settings, nowMs, actor, log }: JobContext,
   lease: ServiceLease,
@@ -152,14 +157,8 @@ async function swapIn(
     const swap = await around(tx, at, () => swapInvoices(tx, at, held !== null));
     await endDropAlert(tx, at);
     const { pages, mostPasses: passes, asked, serviceTotal } = open.progress;
-    const missed =
-      kept > 0
-        ? `${kept} listed invoices that are missing wait for a person`
-        : swap.missed > 0
-          ? `${swap.missed} listed invoices belong to no customer whose list was proven`
-          : null;
-    const doubt = open.progress.doubt ?? missed;
-    const { outcome, reason } = await endPull(tx, open, doubt, { ...staged, ...swap }, at, held);
+    const doubt = open.progress.doubt ?? missedInWords(kept, swap.missed);
+    const { outcome, reason } = await endPull(tx, open, { doubt, held, counts: { ...staged, ...swap } }, at);
     const detail = { pullId, reason, pages, passes, asked, serviceTotal, ...staged, ...swap };
     await appendAudit(
       tx,

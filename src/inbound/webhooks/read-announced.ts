@@ -145,7 +145,7 @@ export async function readAnnounced(
     let failures = 0;
     for (const [subject, about] of shuffled(records, random)) {
       if ((await gate.check('pull')) !== null) return { ...result, waits: true };
-      const outcome = await readOne(context, client, lease, subject, about, signal);
+      const outcome = await readOne({ context, client, lease, signal }, subject, about);
       if (outcome === 'failed' && (await areLongAgo(context, about))) await end(context, lease, about, givenUp);
       else if (outcome === 'failed' || outcome === 'too_early') result.waits = true;
       else if (outcome === 'pull') result.needsPull = true;
@@ -172,13 +172,18 @@ export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, sinc
   });
 }
 
+/** What reading a record of the service takes. */
+interface Reading {
+  context: JobContext;
+  client: ServiceClient;
+  lease: ServiceLease;
+  signal: AbortSignal | undefined;
+}
+
 async function readAnnouncedInvoice(
-  context: JobContext,
-  client: ServiceClient,
-  lease: ServiceLease,
+  { context, client, lease, signal }: Reading,
   invoiceNo: string,
   about: readonly StoredEvent[],
-  signal?: AbortSignal,
 ): Promise<ReadOutcome> {
   const { store, settings, actor } = context;
   const { states, scope } = settings.invoices;
@@ -205,12 +210,9 @@ async function readAnnouncedInvoice(
 }
 
 async function readAnnouncedOrder(
-  context: JobContext,
-  client: ServiceClient,
-  lease: ServiceLease,
+  { context, client, lease, signal }: Reading,
   orderId: string,
   about: readonly StoredEvent[],
-  signal?: AbortSignal,
 ): Promise<ReadOutcome> {
   const mayBecomeOurs = await awaitsOrderId(context, about);
   const read = await readOrder(context, client, lease, { orderId }, { signal, tries: 1 });

@@ -66,11 +66,8 @@ export function readWebhookEvent(
   }
   const type = textAt(value, fields.type);
   if (type === null) return null;
-  const about = events.paymentSucceeded.includes(type)
-    ? 'invoice'
-    : events.orderStatusChanged.includes(type)
-      ? 'order'
-      : null;
+  const orderOrNone = events.orderStatusChanged.includes(type) ? 'order' : null;
+  const about = events.paymentSucceeded.includes(type) ? 'invoice' : orderOrNone;
   if (about === null) return { unread: type };
   const ownId = id ?? textAt(value, fields.id);
   return {

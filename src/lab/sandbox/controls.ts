@@ -60,7 +60,7 @@ export function createControls(state: SandboxState) {
 
     /** Replaces all limits, with empty windows; null lifts them. */
     setLimit: (limit: Limit | readonly Limit[] | null): void => {
-      state.limit = new RateLimit(limit === null ? [] : 'requests' in limit ? [limit] : limit);
+      state.limit = new RateLimit([limit ?? []].flat());
     },
     /** Changes options in mid-run: a new token, forbidden, delays, the form of Retry-After, … */
     change: (options: Partial<ChangeableOptions>): void => {

@@ -61,7 +61,8 @@ export function checkRecord(entity: Entity, body: JsonObject, use: BodyUse, opti
     else if (options.unknownFields === 'refuse') invalid(`${shownName} is not a field of an order`);
   }
   // A customer that is replaced has its code in the address.
-  const needed = isOrder ? ['customer_code', 'items'] : use === 'create' ? ['customer_code'] : [];
+  const ofCustomer = use === 'create' ? ['customer_code'] : [];
+  const needed = isOrder ? ['customer_code', 'items'] : ofCustomer;
   for (const name of [...needed, ...options.requiredFields[entity]]) {
     const value = Object.hasOwn(body, name) ? body[name] : undefined;
     // A change may leave a field out, but not clear it.

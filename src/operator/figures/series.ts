@@ -36,7 +36,8 @@ export function addBuckets(one: Bucket, other: Bucket): Bucket {
 }
 
 function most(one: number | null, other: number | null): number | null {
-  return one === null ? other : other === null ? one : Math.max(one, other);
+  if (one === null || other === null) return one ?? other;
+  return Math.max(one, other);
 }
 
 /** Buckets that begin in the same slot made one, which begins with it; in order of time. Pure. */

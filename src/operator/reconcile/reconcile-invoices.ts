@@ -106,19 +106,28 @@ async function changesSince(tx: Tx, since: number): Promise<ChangedInvoice[]> {
   );
 }
 
+function judgeChange(
+  { unlistedAt, leftStatus, missedAt, status }: ChangedInvoice,
+  isNew: boolean,
+): Pick<Judgement, 'kind' | 'cause' | 'reason'> {
+  if (unlistedAt !== null) {
+    const leftAs = leftStatus === null ? '' : `: it is ${leftStatus}`;
+    return { kind: 'extra', cause: 'left_list', reason: `the service lists it no more${leftAs}` };
+  }
+  if (missedAt !== null) {
+    const reason = 'the list was read without it, and nothing proves that it has left';
+    return { kind: 'unjudged', cause: 'not_proven', reason };
+  }
+  if (isNew) return { kind: 'missing', cause: 'new_on_list', reason: `the service lists it as ${status}` };
+  const reason = 'its amount, its due date, its customer or its state has changed';
+  return { kind: 'different', cause: 'changed', reason };
+}
+
 /** @param known what was known of it before, if the list shows it in another way */
 function findingOf(row: ChangedInvoice, known: KnownInvoice | undefined, since: number, currency: string): NewFinding {
-  const { invoiceNo, amount, dueDate, status, unlistedAt, leftStatus, missedAt, firstListedAt } = row;
-  const said = (kind: Judgement['kind'], cause: Judgement['cause'], reason: string) => ({ kind, cause, reason });
+  const { invoiceNo, amount, dueDate, firstListedAt } = row;
   const isNew = firstListedAt >= since || (known?.unlistedAt ?? null) !== null;
-  const judged =
-    unlistedAt !== null
-      ? said('extra', 'left_list', `the service lists it no more${leftStatus === null ? '' : `: it is ${leftStatus}`}`)
-      : missedAt !== null
-        ? said('unjudged', 'not_proven', 'the list was read without it, and nothing proves that it has left')
-        : isNew
-          ? said('missing', 'new_on_list', `the service lists it as ${status}`)
-          : said('different', 'changed', 'its amount, its due date, its customer or its state has changed');
+  const judged = judgeChange(row, isNew);
   const isDifferent = judged.kind === 'different';
   return {
     ...judged,

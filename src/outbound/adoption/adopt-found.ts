@@ -161,13 +161,12 @@ function notContentOf({ acknowledgement, adoption, endpoints, idempotency }: Ser
   return new Set([...adoption.ownFields, ...places.map((place) => place.split('.').at(-1) as string), ...key]);
 }
 
-/** Adopts what was found for a customer whose create is parked as a conflict, and puts on the audit what became of it. */
+/** Adopts the record found for a customer whose create is parked as a conflict, and audits the outcome. */
 export async function adoptCustomer(
   tx: Tx,
   context: JobContext,
   create: ConflictingCreate,
-  found: FoundRecord,
-  from: AdoptedFrom,
+  { found, from }: { found: FoundRecord; from: AdoptedFrom },
   nowMs: number,
 ): Promise<AdoptOutcome> {
   const { settings, actor } = context;

@@ -239,7 +239,8 @@ function ownKey(key: string): string {
 function higherKey(one: string | null, other: string | null): string | null {
   const [a, b] = [one, other].map((key) => key && ownKey(key)) as [string | null, string | null];
   const [first, second] = [a, b].map((key) => (key !== null && /^\d+$/.test(key) ? BigInt(key) : null));
-  if (first == null || second == null) return first == null ? (second == null ? null : b) : a;
+  if (first == null) return second == null ? null : b;
+  if (second == null) return a;
   return first >= second ? a : b;
 }
 

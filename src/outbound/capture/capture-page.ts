@@ -30,6 +30,7 @@ import {
   type RowPass,
   refreshedBinding,
   type SkippedRecord,
+  type TimedPass,
   writePlans,
 } from './plan-row.js';
 import { brakeSource } from './raise-brake.js';
@@ -153,11 +154,13 @@ async function planAndWrite(
   const nowMs = context.nowMs();
   const { entity, lease } = read;
   const settle = (of: Entity) =>
-    read.named[of].length === 0 ? noneReplaced : settleReplacements(context, tx, of, read.named[of], read, nowMs);
+    read.named[of].length === 0
+      ? noneReplaced
+      : settleReplacements(context, tx, read.named[of], { entity: of, lease, replaced: read.replaced }, nowMs);
   const replacing = { customer: await settle('customer'), order: await settle('order') };
   const renamed = await settleRenamed(context, tx, read.renamed, lease, nowMs);
   replacing.order = { ...replacing.order, held: new Map([...renamed.held, ...replacing.order.held]) };
-  const work = { ...read, replacing, renamed: renamed.seems };
+  const work = { ...read, replacing, renamed: renamed.seems, nowMs };
   const result: CapturePageResult = {
     captured: { customers: 0, orders: 0 },
     unchanged: 0,
@@ -196,7 +199,7 @@ async function planAndWrite(
     }
     result.seen.push(row);
     if (seen.has(sourceKey)) settledKeys.push(sourceKey);
-    const plan = planRow(context, work, row, record, lines.parkedReason, nowMs);
+    const plan = planRow(context, work, row, record, lines.parkedReason);
     judged?.rows.push({ ...judgement(row, plan, record), waits });
     if (plan === 'unchanged') {
       result.unchanged++;
@@ -209,7 +212,7 @@ async function planAndWrite(
   const updates = plans.filter(({ message: { operation, parked } }) => operation === 'update' && parked === null);
   if (entity === 'order' && updates.length > 0 && context.settings.orders.onLinesLost === 'hold')
     await holdLostLines(tx, updates, context.settings.orders);
-  if (entity === 'order') plans.unshift(...(await planCustomers(context, work, tx, plans, nowMs, judged)));
+  if (entity === 'order') plans.unshift(...(await planCustomers(context, work, tx, plans, judged)));
   await report(work, tx, plans, result);
   if (judged) for (const rows of [judged.rows, judged.customers]) await noteAcknowledged(tx, rows);
   if (lease === null) return result;
@@ -256,10 +259,9 @@ function judgeLines(
 /** The customers of the orders that are written now come along, in the same snapshot and the same transaction. */
 async function planCustomers(
   context: JobContext,
-  work: RowPass & CapturePageWork & { replacing: Record<Entity, SettledReplacements> },
+  work: RowPass & CapturePageWork & TimedPass & { replacing: Record<Entity, SettledReplacements> },
   tx: Tx,
   orders: readonly Plan[],
-  nowMs: number,
   judged?: JudgedPage,
 ): Promise<Plan[]> {
   const wanted = new Set(orders.map((plan) => plan.message.customerKey));
@@ -273,7 +275,7 @@ async function planCustomers(
   ]);
   return customers.flatMap((row) => {
     const record = known.get(row.sourceKey) as KnownRecord;
-    const plan = planRow(context, { ...work, force: false }, row, record, null, nowMs);
+    const plan = planRow(context, { ...work, force: false }, row, record, null);
     judged?.customers.push(judgement(row, plan, record));
     // Unchanged customers beside the orders that the page was read for are no news, nor are those of an earlier page.
     const isNews = plan !== 'unchanged' && !('reason' in plan) && !work.shownCustomers.has(row.sourceKey);

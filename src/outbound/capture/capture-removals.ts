@@ -135,16 +135,12 @@ async function removePage(
     const last = await lastRecords(tx, entity, known);
     const renamed = entity === 'order' ? await heldAsRenamed(tx, [...deleted]) : null;
     return removed.flatMap((key) => {
-      const because = cancelled.has(key) ? 'cancelled' : 'deleted';
-      return planRemoval(
-        context,
-        pass,
-        key,
-        known.get(key) as KnownRecord,
-        last.get(key) ?? null,
-        because,
-        renamed?.get(key),
-      );
+      return planRemoval(context, pass, known.get(key) as KnownRecord, {
+        sourceKey: key,
+        because: cancelled.has(key) ? 'cancelled' : 'deleted',
+        last: last.get(key) ?? null,
+        renamedTo: renamed?.get(key),
+      });
     });
   };
   if (lease === null) {
@@ -185,15 +181,21 @@ function asTouched(entity: Entity, planned: PlannedRemoval): TouchedRecord {
   return { ...common, sourceKey, number, operation, counts: parked === null ? 'removals' : null, parked, supersedes };
 }
 
-/** Pure. @param last the record as it was wanted last, as JSON; null: nothing is known of it */
+interface RemovedRecord {
+  sourceKey: string;
+  because: Removal;
+  /** The record as it was wanted last, as JSON; null: nothing is known of it. */
+  last: string | null;
+  /** Key of the order that seems to be this one under another key. */
+  renamedTo: string | undefined;
+}
+
+/** Plans the message that removes a record, or the withdrawal of its create. Pure. */
 function planRemoval(
   context: JobContext,
   pass: RemovalPass,
-  sourceKey: string,
   { newest, binding }: KnownRecord,
-  last: string | null,
-  because: Removal,
-  renamedTo: string | undefined,
+  { sourceKey, because, last, renamedTo }: RemovedRecord,
 ): PlannedRemoval[] {
   const { entity } = pass;
   const { onCancelled, onDeleted } = settingsOf(context, entity);
@@ -236,13 +238,14 @@ function planRemoval(
     identity: binding?.identity ?? newest?.identity ?? null,
     nextAttemptAt: removalAfterThisPass,
     removal: because,
-    parked: wouldClear
-      ? { parkClass: 'unmapped', reason: nothingToReplace }
-      : held === null
-        ? null
-        : { parkClass: 'held', reason: held },
+    parked: parkedFor(wouldClear, held),
   };
   return [{ message, supersedes, because }];
+}
+
+function parkedFor(wouldClear: boolean, held: string | null): NewMessage['parked'] {
+  if (wouldClear) return { parkClass: 'unmapped', reason: nothingToReplace };
+  return held === null ? null : { parkClass: 'held', reason: held };
 }
 
 async function writeRemovals(

@@ -63,7 +63,8 @@ export async function knownRecords(
     const wasSent =
       firstSentAt !== null && parkClass !== 'refused' && ['pending', 'parked', 'discarded'].includes(state);
     const isDoubted = wasSent || (state === 'parked' && (parkClass === 'conflict' || parkClass === 'unproven'));
-    const unproven = state === 'sending' ? state : isDoubted || state === 'in_doubt' ? 'sent' : undefined;
+    const sent = isDoubted || state === 'in_doubt' ? 'sent' : undefined;
+    const unproven = state === 'sending' ? state : sent;
     note({ sourceKey, newest, ...(unproven && known.get(sourceKey)?.unproven !== 'sending' && { unproven }) });
   }
   const bindings = await tx.rows(

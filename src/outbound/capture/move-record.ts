@@ -25,7 +25,7 @@ export async function moveRecord(tx: Tx, { entity, from, to, ...used }: Move, no
   await supersedeUnsent(tx, unsent, `It is the ${entity} ${from}, whose key is ${to} now.`, nowMs);
   // What was captured under the new key stays on record beside it. The orders of a customer keep the key, which is right now.
   const aside = formatSourceKey([`${leftBehindMark}${nowMs.toString(36)}:${to}`]);
-  await renameKeys(tx, 'outbox_message', 'source_key', entity, new Map([[to, aside]]), true);
+  await renameKeys(tx, 'outbox_message', 'source_key', entity, new Map([[to, aside]]));
   await renameRecords(tx, entity, new Map([[from, to]]));
   await keepGenerations(tx, entity, [{ sourceKey: from, ...used }], nowMs);
   // Number and other columns of it may have changed with the key: the next pass learns them anew.

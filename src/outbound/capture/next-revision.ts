@@ -238,9 +238,7 @@ export function decideRemoval(
   patchedHash: string | null,
 ): RemovalDecision {
   const neverSent = newest !== null && newest.firstSentAt === null;
-  const parkedWithoutEffect =
-    newest?.state === 'parked' &&
-    (newest.parkClass === 'unmapped' || newest.parkClass === 'refused' || newest.parkClass === 'held');
+  const isUnsent = newest !== null && ((newest.state === 'pending' && neverSent) || isParkedWithoutEffect(newest));
 
   // Nothing of it can exist at the service: then nothing has to be said, whatever is configured.
   if (newest?.operation === 'create' && !binding) {
@@ -248,17 +246,12 @@ export function decideRemoval(
       return { action: 'none' };
     // An unmapped record can have been sent only by a store that is lost: a person says first whether it is there.
     if (newest.parkClass === 'unmapped' && !neverSent) return { action: 'none' };
-    if ((newest.state === 'pending' && neverSent) || parkedWithoutEffect)
-      return { action: 'withdraw', closes: newest.id };
+    if (isUnsent) return { action: 'withdraw', closes: newest.id };
   }
   const known = newest ?? binding;
   if (known === null || effect === 'nothing') return { action: 'none' };
-  const isOpen = (state: MessageState) => state === 'pending' || state === 'sending' || state === 'in_doubt';
   // A removal of a record that the service never had, or has no more. An update that waits for its create tells that it may come.
-  const mayCome =
-    newest?.operation === 'create' ||
-    (newest?.operation === 'update' && (isOpen(newest.state) || newest.state === 'parked'));
-  if (!binding && !mayCome) return { action: 'none' };
+  if (!binding && !mayCome(newest)) return { action: 'none' };
 
   // It is asked for already, or a person said no to it. An imported binding tells that it came back since.
   const cameBack = newest !== null && binding !== null && binding.revision > newest.revision && !isOpen(newest.state);
@@ -270,8 +263,7 @@ export function decideRemoval(
   // The key belongs to another record by now, and a person has not said which one is meant.
   if (newest && isOtherRecord(newest)) return { action: 'none' };
 
-  const replaceable =
-    newest?.operation === 'update' && ((newest.state === 'pending' && neverSent) || parkedWithoutEffect);
+  const replaceable = newest?.operation === 'update' && isUnsent;
   return {
     action: 'write',
     operation: effect === 'delete' ? 'delete' : 'update',
@@ -279,6 +271,20 @@ export function decideRemoval(
     generation: binding?.generation ?? known.generation,
     supersedes: replaceable && newest ? newest.id : null,
   };
+}
+
+function isOpen(state: MessageState): boolean {
+  return state === 'pending' || state === 'sending' || state === 'in_doubt';
+}
+
+/** Whether a record without a binding may still come to the service. */
+function mayCome(newest: NewestMessage | null): boolean {
+  if (newest?.operation === 'create') return true;
+  return newest?.operation === 'update' && (isOpen(newest.state) || newest.state === 'parked');
+}
+
+function isParkedWithoutEffect({ state, parkClass }: NewestMessage): boolean {
+  return state === 'parked' && (parkClass === 'unmapped' || parkClass === 'refused' || parkClass === 'held');
 }
 
 /** Whether an update writes over the whole record at the service, and not only over what it names. */

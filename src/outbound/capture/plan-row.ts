@@ -98,14 +98,19 @@ export interface RowPass {
   replacing?: Readonly<Record<Entity, { held: ReadonlyMap<string, string> }>>;
 }
 
-/** What becomes of a row: a message, nothing because it is known as it stands, or nothing for a reason. Pure. */
+/** A pass at the time of its page. */
+export interface TimedPass extends RowPass {
+  /** Milliseconds since 1970. */
+  nowMs: number;
+}
+
+/** Plans a row: a message, nothing because it is known as it is, or nothing for a reason. Pure. */
 export function planRow(
   { settings }: Pick<JobContext, 'settings'>,
-  pass: RowPass,
+  pass: TimedPass,
   row: ReadRow,
   known: KnownRecord,
   parkedReason: string | null,
-  nowMs: number,
 ): Plan | SkippedRecord | 'unchanged' {
   const { replaysRefusals } = settings.service.idempotency;
   const identity = identityOf(row);
@@ -119,7 +124,13 @@ export function planRow(
   let sentBefore: number | null = null;
   let sameKey: string | null = null;
   if (decision.action === 'none' && pass.force) {
-    const forced = forcedRevision(known.newest, known.binding, replaysRefusals, nowMs, keyLifetimeMs(settings.service));
+    const forced = forcedRevision(
+      known.newest,
+      known.binding,
+      replaysRefusals,
+      pass.nowMs,
+      keyLifetimeMs(settings.service),
+    );
     if (forced.action === 'skip') return { entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason };
     decision = forced;
     // The key and its age stay with their bytes: an edit that comes now is an update, and an old key is never sent again.
@@ -141,16 +152,7 @@ export function planRow(
     replacesRecord: replacesRecord(settings, row.entity),
     suspiciousCreate: suspicion(row, pass),
   });
-  const parked: NewMessage['parked'] =
-    unmapped !== null
-      ? { parkClass: 'unmapped', reason: unmapped }
-      : conflict !== null
-        ? { parkClass: 'conflict', reason: conflict }
-        : isUnproven
-          ? { parkClass: 'unproven', reason: sentBeforeRecovery }
-          : held !== null
-            ? { parkClass: 'held', reason: held }
-            : null;
+  const parked = parkedFor({ unmapped, conflict, isUnproven, held });
   const customerKey = row.entity === 'order' ? row.customerKey : null;
   const before = newest ?? binding;
   const isDoubted = binding?.contentHash === unknownContent;
@@ -188,6 +190,19 @@ export function planRow(
       parked,
     },
   };
+}
+
+/** What a row is parked for: a row that cannot be sent at all comes before a doubt, and a doubt before a brake. */
+function parkedFor(why: {
+  unmapped: string | null;
+  conflict: string | null;
+  isUnproven: boolean;
+  held: string | null;
+}): NewMessage['parked'] {
+  if (why.unmapped !== null) return { parkClass: 'unmapped', reason: why.unmapped };
+  if (why.conflict !== null) return { parkClass: 'conflict', reason: why.conflict };
+  if (why.isUnproven) return { parkClass: 'unproven', reason: sentBeforeRecovery };
+  return why.held === null ? null : { parkClass: 'held', reason: why.held };
 }
 
 const sentBeforeRecovery =

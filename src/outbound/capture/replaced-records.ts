@@ -179,16 +179,20 @@ export interface SettledReplacements {
   moved: Map<string, KnownRecord>;
 }
 
-/**
- * Decides on them, in the transaction that writes the page.
- * @param pass.lease null: a dry run, which writes nothing and notes in `replaced` what goes on under another key
- */
+/** The page whose replacements are settled. */
+interface ReplacingPage {
+  entity: Entity;
+  /** Null: a dry run, which writes nothing and notes in `replaced` the records that go on under another key. */
+  lease: unknown;
+  replaced: Set<string>;
+}
+
+/** Decides on replacements, in the transaction that writes the page. */
 export async function settleReplacements(
   { actor }: Pick<JobContext, 'actor'>,
   tx: Tx,
-  entity: Entity,
   found: readonly Replacement[],
-  { lease, replaced }: { lease: unknown; replaced: Set<string> },
+  { entity, lease, replaced }: ReplacingPage,
   nowMs: number,
 ): Promise<SettledReplacements> {
   const settled: SettledReplacements = { held: new Map(), moved: new Map() };

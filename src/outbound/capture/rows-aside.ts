@@ -16,6 +16,7 @@ import {
   type ReadRow,
   type RowPass,
   refreshedBinding,
+  type TimedPass,
 } from './plan-row.js';
 
 export interface OrderReadinessInput {
@@ -156,7 +157,7 @@ export async function setUnchangedAside<P extends AnyPage>(
   entity: Entity,
   page: P,
 ): Promise<{ page: P; unchanged: number; seen: ReadRow[] }> {
-  const nowMs = context.nowMs();
+  const timed = { ...pass, nowMs: context.nowMs() };
   const changedOf = async <R extends ReadRow>(of: Entity, rows: readonly R[]): Promise<R[]> => {
     const keysOf = (some: readonly R[]) => some.map(({ sourceKey }) => sourceKey);
     const settled = await context.store.read('compare with the ERP', (tx) =>
@@ -170,7 +171,7 @@ export async function setUnchangedAside<P extends AnyPage>(
     ]);
     await nextTurn();
     return open.filter(
-      (row) => waiting.has(row.sourceKey) || !isAsKnown(context, pass, row, known.get(row.sourceKey), nowMs),
+      (row) => waiting.has(row.sourceKey) || !isAsKnown(context, timed, row, known.get(row.sourceKey)),
     );
   };
   const rows = await changedOf<ReadRow>(entity, page.rows);
@@ -218,19 +219,13 @@ function isAsSettled({ settings }: JobContext, row: ReadRow, settled: SettledRec
 }
 
 /** Whether nothing follows from a row: its record is known by this very key, on its way or bound, and says the same. */
-function isAsKnown(
-  context: JobContext,
-  pass: RowPass,
-  row: ReadRow,
-  known: KnownRecord | undefined,
-  nowMs: number,
-): boolean {
+function isAsKnown(context: JobContext, pass: TimedPass, row: ReadRow, known: KnownRecord | undefined): boolean {
   // A row that names another record decides on that one as well.
   if (!known || row.replaces || !row.content.mapped || !isKnown(known, contentHash(row))) return false;
   const { newest, binding } = known;
   // What else may be known under its key, such as a create that was closed unsent, may belong to another spelling.
   if (!binding && !['pending', 'sending', 'in_doubt'].includes(newest?.state ?? '')) return false;
-  return planRow(context, pass, row, known, null, nowMs) === 'unchanged' && refreshedBinding(pass, row, known) === null;
+  return planRow(context, pass, row, known, null) === 'unchanged' && refreshedBinding(pass, row, known) === null;
 }
 
 /**

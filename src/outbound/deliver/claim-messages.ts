@@ -127,25 +127,27 @@ export const mostCharacters = 1_000_000;
 /** How long an order waits before it is claimed again when its customer's update has to go first. */
 const customerWaitMs = 2_000;
 
+/** The terms of a claim. */
+export interface ClaimTerms {
+  epoch: number;
+  nowMs: number;
+  /** The service knows a key for this long. A create that may repeat one (in doubt, or `resync --force`) is left when it is older. */
+  keyLifetimeMs: number;
+  updates: Updates;
+  /** Body field that carries the key of messages that were never sent; null: a header carries it. */
+  newKeyField: string | null;
+  /** Removals that the ERP has just confirmed. Others are left, and returned as `unasked`. */
+  stillRemoved: ReadonlySet<number>;
+  /** Messages that are due later are left. */
+  dueByMs: number;
+}
+
 /**
- * Claims messages under an epoch: bytes frozen, state `sending`, all in the caller's transaction, which
- * must have checked the epoch. It leaves rows that another transaction holds, what is due after `dueBy` by now, and what waits
- * for the end of its pass, which a brake may hold yet; the others come in the order of `ids`.
- * @param newKeyField field of the body that carries the key of what was never sent yet; null: a header does
- * @param stillRemoved removals of which the ERP was asked just now; others are left, and come back as `unasked`
- * @param keyLifetimeMs a create that was acknowledged and goes out once more (`resync --force`) is left when it is older
+ * Claims messages under an epoch: freezes their bytes and sets their state to `sending`, all in the caller's transaction, which
+ * must have checked the epoch. It leaves rows that another transaction locks, rows due after `dueByMs`, and rows that wait for
+ * the end of their pass, which a brake may still hold. It returns the others in the order of `ids`.
  */
-export async function claimMessages(
-  tx: Tx,
-  ids: readonly number[],
-  epoch: number,
-  nowMs: number,
-  keyLifetimeMs = Number.POSITIVE_INFINITY,
-  updates: Updates = { customer: patch, order: patch },
-  newKeyField: string | null = null,
-  stillRemoved: ReadonlySet<number> = new Set(),
-  dueBy = Number.POSITIVE_INFINITY,
-): Promise<ClaimResult> {
+export async function claimMessages(tx: Tx, ids: readonly number[], terms: ClaimTerms): Promise<ClaimResult> {
   if (ids.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };
   // A plain SELECT may show yesterday's state; the locking one shows what is. The CASE keeps SQLite from reading all that waits.
   const listed = padded(ids);
@@ -153,7 +155,7 @@ export async function claimMessages(
     `SELECT id FROM outbox_message
       WHERE id IN ${placeholders(listed.length)}
         AND CASE WHEN state IN ('pending','in_doubt') AND next_attempt_at<=? THEN 1 ELSE 0 END=1${tx.skipLocked}`,
-    [...listed, Math.min(dueBy, removalAfterThisPass - 1)],
+    [...listed, Math.min(terms.dueByMs, removalAfterThisPass - 1)],
   );
   if (locked.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };
   const mine = padded(locked.map(({ id }) => id));
@@ -169,96 +171,122 @@ export async function claimMessages(
   const place = new Map(ids.map((id, index) => [id, index]));
   rows.sort((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
   const incarnation = (await readStoreInfo(tx, 'incarnation')) as string;
-  const claimed: (ClaimedMessage & { isAsStored: boolean })[] = [];
-  const nothingToSend: NothingToSend[] = [];
-  const composed: { messageId: number; body: string }[] = [];
-  const held: Unsendable[] = [];
-  const postponed: number[] = [];
-  const unasked: UnaskedRemoval[] = [];
+  const sorted: SortedCandidates = {
+    claimed: [],
+    nothingToSend: [],
+    composed: [],
+    held: [],
+    postponed: [],
+    unasked: [],
+  };
   let characters = 0;
   for (const row of rows) {
     if (characters > mostCharacters) break;
     characters += row.record?.length ?? 0;
-    if (row.removal !== null && row.state === 'pending' && !stillRemoved.has(row.id)) {
-      unasked.push({ id: row.id, entity: row.entity, sourceKey: row.sourceKey, removal: row.removal });
-      continue;
-    }
-    const { record, firstSentAt: sentAt } = row;
-    if (record === null) {
-      // Left out, it would stay due and be claimed again at once, for ever.
-      held.push({ ...row, reason: row.state === 'pending' ? erasedUnsent : erasedInDoubt });
-      continue;
-    }
-    let body = row.body ?? record;
-    let { idempotencyKey, method } = row;
-    const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.boundServiceId !== null);
-    // The service may have forgotten the key by now, and would make a second record.
-    const keyGoodUntilMs =
-      repeats && sentAt !== null ? keyKnownUntil(sentAt, nowMs, keyLifetimeMs) : Number.POSITIVE_INFINITY;
-    if (keyGoodUntilMs === null) {
-      // What is in doubt is looked up instead, where that is possible; else it is parked within a second.
-      if (row.state === 'pending') nothingToSend.push(row);
-      continue;
-    }
-    if (row.operation !== 'create' && row.bodyHash === null) {
-      const update =
-        row.operation === 'update' && compose(row, updates, row.doubtful ? null : row.acknowledged, record);
-      if (update === null) {
-        nothingToSend.push(row);
-        continue;
-      }
-      body = update ? canonicalJson(update.body) : '';
-      if (update) method = update.method;
-      idempotencyKey = revisionKey(incarnation, row.entity, row.sourceKey, row.operation, row.revision);
-    }
-    const check = checkCustomerCode(row, body);
-    if (check !== 'send') {
-      if (check === 'wait') postponed.push(row.id);
-      else held.push({ ...row, ...check });
-      continue;
-    }
-    if (row.operation !== 'create' && row.bodyHash === null) composed.push({ messageId: row.id, body });
-    // A message that may have been sent stays as it was, whatever the settings say by now.
-    const frozenField = sentAt === null ? null : row.keyField;
-    const keyField = frozenField === null ? newKeyField : frozenField || null;
-    const bytes = wireBody(body, idempotencyKey, keyField);
-    const bodyHash = sha256(bytes);
-    // Field by field: a copy of the row would keep twice as much until it is settled.
-    claimed.push({
-      id: row.id,
-      entity: row.entity,
-      sourceKey: row.sourceKey,
-      number: row.number,
-      revision: row.revision,
-      operation: row.operation,
-      generation: row.generation,
-      claimedFrom: row.state,
-      attemptNumber: row.attempts + 1,
-      claimedAt: nowMs,
-      failures: row.failures,
-      invalidAnswers: row.invalidAnswers,
-      customerWaits: row.customerWaits,
-      firstSentAt: row.firstSentAt,
-      idempotencyKey,
-      keyField,
-      method,
-      body: bytes,
-      bodyHash,
-      isAsStored: idempotencyKey === row.idempotencyKey && bodyHash === row.bodyHash && method === row.method,
-      record,
-      total: row.total,
-      contentHash: row.contentHash,
-      mappingFingerprint: row.mappingFingerprint,
-      identity: row.identity,
-      boundServiceId: row.boundServiceId,
-      keyGoodUntilMs,
-      wallLeadMs: 0,
-    });
+    sortCandidate(row, terms, incarnation, sorted);
   }
+  const { epoch, nowMs } = terms;
+  const { claimed, nothingToSend, composed, held, postponed, unasked } = sorted;
   await postponeMessages(tx, postponed, nowMs + customerWaitMs);
   await updateRows(tx, 'message_body', ['message_id'], composed);
   await claimForSending(tx, claimed, epoch, nowMs);
   return { claimed, nothingToSend, held, unasked };
+}
+
+/** Candidates, each in one of the lists; the bytes of a claimed update are in `composed` as well. */
+interface SortedCandidates extends ClaimResult {
+  claimed: (ClaimedMessage & { isAsStored: boolean })[];
+  composed: { messageId: number; body: string }[];
+  /** Orders that wait for an update of their customer. */
+  postponed: number[];
+}
+
+/** Decides what becomes of a candidate, and adds it to the list for that. */
+function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, sorted: SortedCandidates): void {
+  const { nowMs, newKeyField } = terms;
+  if (row.removal !== null && row.state === 'pending' && !terms.stillRemoved.has(row.id)) {
+    sorted.unasked.push({ id: row.id, entity: row.entity, sourceKey: row.sourceKey, removal: row.removal });
+    return;
+  }
+  const { record, firstSentAt: sentAt } = row;
+  if (record === null) {
+    // If skipped, it would stay due and be claimed again in a tight loop.
+    sorted.held.push({ ...row, reason: row.state === 'pending' ? erasedUnsent : erasedInDoubt });
+    return;
+  }
+  const keyGoodUntilMs = mayBeSentUntil(row, terms);
+  if (keyGoodUntilMs === null) {
+    // A message in doubt is looked up instead where that is possible; else it is parked within a second.
+    if (row.state === 'pending') sorted.nothingToSend.push(row);
+    return;
+  }
+  let body = row.body ?? record;
+  let { idempotencyKey, method } = row;
+  const isNewChange = row.operation !== 'create' && row.bodyHash === null;
+  if (isNewChange) {
+    const update = row.operation === 'update' && composeChange(row, terms.updates, record);
+    if (update === null) {
+      sorted.nothingToSend.push(row);
+      return;
+    }
+    body = update ? canonicalJson(update.body) : '';
+    if (update) method = update.method;
+    idempotencyKey = revisionKey(incarnation, row.entity, row.sourceKey, row.operation, row.revision);
+  }
+  const check = checkCustomerCode(row, body);
+  if (check === 'wait') {
+    sorted.postponed.push(row.id);
+    return;
+  }
+  if (check !== 'send') {
+    sorted.held.push({ ...row, ...check });
+    return;
+  }
+  if (isNewChange) sorted.composed.push({ messageId: row.id, body });
+  // A message that may have been sent stays as it was, whatever the settings say by now.
+  const frozenField = sentAt === null ? null : row.keyField;
+  const keyField = frozenField === null ? newKeyField : frozenField || null;
+  const bytes = wireBody(body, idempotencyKey, keyField);
+  const bodyHash = sha256(bytes);
+  // Field by field: a copy of the row would keep twice as much until it is settled.
+  sorted.claimed.push({
+    id: row.id,
+    entity: row.entity,
+    sourceKey: row.sourceKey,
+    number: row.number,
+    revision: row.revision,
+    operation: row.operation,
+    generation: row.generation,
+    claimedFrom: row.state,
+    attemptNumber: row.attempts + 1,
+    claimedAt: nowMs,
+    failures: row.failures,
+    invalidAnswers: row.invalidAnswers,
+    customerWaits: row.customerWaits,
+    firstSentAt: row.firstSentAt,
+    idempotencyKey,
+    keyField,
+    method,
+    body: bytes,
+    bodyHash,
+    isAsStored: idempotencyKey === row.idempotencyKey && bodyHash === row.bodyHash && method === row.method,
+    record,
+    total: row.total,
+    contentHash: row.contentHash,
+    mappingFingerprint: row.mappingFingerprint,
+    identity: row.identity,
+    boundServiceId: row.boundServiceId,
+    keyGoodUntilMs,
+    wallLeadMs: 0,
+  });
+}
+
+/** Until when a candidate may be sent: the service may forget its key, and would make a second record. Null: it may have already. */
+function mayBeSentUntil(row: Candidate, { nowMs, keyLifetimeMs }: ClaimTerms): number | null {
+  const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.boundServiceId !== null);
+  return repeats && row.firstSentAt !== null
+    ? keyKnownUntil(row.firstSentAt, nowMs, keyLifetimeMs)
+    : Number.POSITIVE_INFINITY;
 }
 
 interface ClaimResult {
@@ -286,12 +314,10 @@ const erasedUnsent =
 const erasedInDoubt =
   'It may have reached the service, and its content was erased, so it cannot be sent again. Look at the service, then use `waybill outbox resolve`.';
 
-function compose(
-  { entity, sourceKey }: Pick<Candidate, 'entity' | 'sourceKey'>,
-  updates: Updates,
-  acknowledged: string | null,
-  record: string,
-): ComposedUpdate | null {
+/** @returns null where the update would change nothing */
+function composeChange(row: Candidate, updates: Updates, record: string): ComposedUpdate | null {
+  const { entity, sourceKey } = row;
+  const acknowledged = row.doubtful ? null : row.acknowledged;
   const wanted = JSON.parse(record) as { [name: string]: JsonValue };
   // A part never replaces the whole, whatever the settings said when it was captured. A service without PATCH refuses it.
   const { method, optional } = isWholeRecord(entity, wanted) ? updates[entity] : patch;

@@ -170,17 +170,15 @@ export class Claims {
     const answer = await this.lease.writeBeside('claim messages', async (tx) => {
       const at = nowMs();
       if (await followClock(tx, this.context, false)) return null;
-      const { claimed, nothingToSend, held, unasked } = await claimMessages(
-        tx,
-        ids,
-        this.lease.epoch,
-        at,
-        this.#keyLifetimeMs,
+      const { claimed, nothingToSend, held, unasked } = await claimMessages(tx, ids, {
+        epoch: this.lease.epoch,
+        nowMs: at,
+        keyLifetimeMs: this.#keyLifetimeMs,
         updates,
-        idempotency.in === 'body' ? idempotency.field : null,
+        newKeyField: idempotency.in === 'body' ? idempotency.field : null,
         stillRemoved,
-        when === 'due' ? at : undefined,
-      );
+        dueByMs: when === 'due' ? at : Number.POSITIVE_INFINITY,
+      });
       await parkUnsendable(tx, held, at);
       await settleNothingToSend(tx, nothingToSend, at);
       const detail = { reason: holdsAlready };

@@ -104,7 +104,7 @@ export async function readClockCorrections(tx: Tx): Promise<ClockCorrection[]> {
  * @returns whether it was set
  */
 export async function followClock(tx: Tx, context: JobContext, mayCorrect = true): Promise<boolean> {
-  const { log, settings } = context;
+  const { settings } = context;
   const look = () => readClock(context);
   const isCluster = settings.cluster.enabled;
   const name: TraceName = isCluster ? `clock/${nodeNameHere(settings.cluster.node)}` : 'clock';
@@ -135,19 +135,7 @@ export async function followClock(tx: Tx, context: JobContext, mayCorrect = true
   const corrections = traces.get(name)?.corrections ?? [];
   if (known !== null && known.bootId !== now.bootId) await countFromBoot(tx, known.bootId, now);
   if (setMs !== 0) {
-    const attemptId = Number((await tx.value<number>('SELECT MAX(id) AS id FROM attempt')) ?? 0);
-    corrections.push({ attemptId, atMs: now.wallMs, forwardMs: Math.max(setMs ?? 0, 0) });
-    if (setMs === null || setMs < 0) {
-      // Where the lifetime is unknown it may be said later, of keys of any age.
-      const lifetimeMs = keyLifetimeMs(settings.service);
-      await moveFirstSends(tx, setMs, lifetimeMs < 0 ? sentUnknownWhen : now.wallMs - lifetimeMs);
-    }
-    const windowMs = Math.max(0, ...settings.service.limits.map(({ perSeconds }) => perSeconds * 1000));
-    await moveDeliveries(tx, now.wallMs, Math.max(setMs ?? 0, 0), windowMs);
-    if (setMs !== null) await movePauses(tx, setMs);
-    if (setMs !== null) await moveEnds(tx, now.bootId, setMs);
-    const minutes = setMs === null ? 'an unknown time' : `${Math.round(Math.abs(setMs) / 60_000)} min`;
-    log.warn(`The clock was set ${setMs !== null && setMs > 0 ? 'forward' : 'back'} by ${minutes}; ages are corrected`);
+    corrections.push(await correctTimes(tx, context, setMs, now));
     for (const [other, trace] of traces)
       if (other !== name && trace.bootId === known?.bootId && isSameStep(clockSetBy(trace, now), setMs))
         await writeStoreInfo(tx, other, JSON.stringify({ ...trace, ...now }));
@@ -155,6 +143,32 @@ export async function followClock(tx: Tx, context: JobContext, mayCorrect = true
   const trace: ClockTrace = { ...nextReading(known, now), corrections: corrections.slice(-mostCorrections) };
   await writeStoreInfo(tx, name, JSON.stringify(trace));
   return setMs !== 0;
+}
+
+/**
+ * Corrects the times on record for a clock that was set.
+ * @param setMs by how much, forward; null: it was set back by an unknown time
+ */
+async function correctTimes(
+  tx: Tx,
+  { log, settings }: JobContext,
+  setMs: number | null,
+  now: ClockReading,
+): Promise<ClockCorrection> {
+  const attemptId = Number((await tx.value<number>('SELECT MAX(id) AS id FROM attempt')) ?? 0);
+  const forwardMs = Math.max(setMs ?? 0, 0);
+  if (setMs === null || setMs < 0) {
+    // Where the lifetime is unknown it may be said later, of keys of any age.
+    const lifetimeMs = keyLifetimeMs(settings.service);
+    await moveFirstSends(tx, setMs, lifetimeMs < 0 ? sentUnknownWhen : now.wallMs - lifetimeMs);
+  }
+  const windowMs = Math.max(0, ...settings.service.limits.map(({ perSeconds }) => perSeconds * 1000));
+  await moveDeliveries(tx, now.wallMs, forwardMs, windowMs);
+  if (setMs !== null) await movePauses(tx, setMs);
+  if (setMs !== null) await moveEnds(tx, now.bootId, setMs);
+  const minutes = setMs === null ? 'an unknown time' : `${Math.round(Math.abs(setMs) / 60_000)} min`;
+  log.warn(`The clock was set ${forwardMs > 0 ? 'forward' : 'back'} by ${minutes}; ages are corrected`);
+  return { attemptId, atMs: now.wallMs, forwardMs };
 }
 
 /**

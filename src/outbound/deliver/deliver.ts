@@ -29,14 +29,24 @@ export type { DeliverOptions };
 /** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
 const pollMs = 500;
 const maxIdleMs = 10_000;
-/** How long what is due and can not go yet is left alone. */
+/** Poll interval while due messages are blocked. */
 const idlePollMs = 2_000;
 /** How often it looks for news while a backlog is under way, and whether it is its turn to probe. */
 const newsPollMs = 100;
-/** So often in a row it asks the dispatcher again at once when all that it named was gone. */
+/** Claims in a row that may come back empty before the loop rests. */
 const mostInVain = 5;
 /** Look-ups under way at once: they are few. */
 const maxLookUps = 50;
+
+/** A turn that began no request. */
+interface FruitlessTurn {
+  probing: boolean;
+  /** It did not even look, because nothing was due. */
+  nothingDue: boolean;
+  /** The count of news when it looked. */
+  news: number;
+  lookedAtMs: number;
+}
 
 /** Claims due messages and sends them, under the service lease. One at a time. */
 export async function deliver(
@@ -134,19 +144,7 @@ class Delivery {
     const blocked = this.#gate.blockedBy(state, 'deliver');
     const stuck = this.#stuck();
     if (stuck) return stuck;
-    if (blocked) {
-      if (this.#exchange.count > 0) return this.#waits.until(pollMs, 0);
-      await this.#exchange.flushed();
-      // The pause may be one of a clock that was wrong; it ends where that is noticed.
-      if (this.#claims.isClockSet) {
-        await this.#claims.parkForgotten();
-        return null;
-      }
-      const restMs = blocked.untilMs === null ? Number.POSITIVE_INFINITY : blocked.untilMs - nowMs();
-      if (blocked.untilMs !== null) this.#dispatcher.slowDown(restMs);
-      if (this.options.untilDrained && restMs > this.options.retryHorizonMs) return blocked.reason;
-      return this.#waits.until(Math.min(Math.max(restMs, 1), pollMs));
-    }
+    if (blocked) return this.#waitWhileBlocked(blocked);
     // What is claimed now could not leave, and would be given back at once. On a full or broken disk that lasts.
     if (!this.lease.mayStartRequest()) return this.#waits.until(idlePollMs);
     if (await this.lease.membership?.lacksPlace(rateLimiter)) return this.#waits.until(pollMs, 0);
@@ -182,9 +180,32 @@ class Delivery {
     // A probe takes what is not due yet, and a dispatcher of its own may know of more.
     const nothingDue = this.#waits.nothingDue && !probing && this.options.dispatcher === undefined;
     const lookedAt = clock.monotonicMs();
-    const started = nothingDue ? 0 : probing ? await this.#probe() : await this.#fill(Math.min(room, atOnce));
-    if (started > 0) return null;
+    if (!nothingDue) {
+      const started = probing ? await this.#probe() : await this.#fill(Math.min(room, atOnce));
+      if (started > 0) return null;
+    }
     if (probing) this.lease.probeTurns.giveBack();
+    return this.#whenNothingStarted({ probing, nothingDue, news, lookedAtMs: lookedAt });
+  }
+
+  async #waitWhileBlocked(blocked: NonNullable<ReturnType<SendGate['blockedBy']>>): Promise<string | null> {
+    const { nowMs } = this.context;
+    if (this.#exchange.count > 0) return this.#waits.until(pollMs, 0);
+    await this.#exchange.flushed();
+    // The pause may be one of a clock that was wrong; it ends where that is noticed.
+    if (this.#claims.isClockSet) {
+      await this.#claims.parkForgotten();
+      return null;
+    }
+    const restMs = blocked.untilMs === null ? Number.POSITIVE_INFINITY : blocked.untilMs - nowMs();
+    if (blocked.untilMs !== null) this.#dispatcher.slowDown(restMs);
+    if (this.options.untilDrained && restMs > this.options.retryHorizonMs) return blocked.reason;
+    return this.#waits.until(Math.min(Math.max(restMs, 1), pollMs));
+  }
+
+  /** The end of a turn that began no request: wait for what is under way, look for other work, rest, or end. */
+  async #whenNothingStarted({ probing, nothingDue, news, lookedAtMs }: FruitlessTurn): Promise<string | null> {
+    const { nowMs, clock, store } = this.context;
     // What ends may make others ready: customers their orders.
     if (this.#exchange.count > 0) return this.#waits.until(newsPollMs, Math.floor(this.#exchange.count / 2));
     if (this.#exchange.unsettled > 0) {
@@ -195,7 +216,7 @@ class Delivery {
     if (!probing && !nothingDue && (await this.#lookUps.begin(maxLookUps)) > 0) return null;
 
     // Nothing was ready. With a hundred thousand orders behind one parked customer even looking is work: rest ten times as long.
-    const idleMs = Math.min(maxIdleMs, Math.max(idlePollMs, 10 * (clock.monotonicMs() - lookedAt)));
+    const idleMs = Math.min(maxIdleMs, Math.max(idlePollMs, 10 * (clock.monotonicMs() - lookedAtMs)));
     if (!this.options.untilDrained) {
       const wakeAt = await nextLookUpAt(this.context, this.options.scope.only);
       return this.#waits.rest(nothingDue ? 0 : idleMs, news, wakeAt, () => this.#claims.isClockSet || this.lease.lost);

@@ -20,13 +20,13 @@ export async function listDue(
   { store, nowMs }: Pick<JobContext, 'store' | 'nowMs'>,
   [most, mostOfBacklog]: Parameters<ListDue>,
   scope: ClaimScope,
-  sentSince: number,
+  sentSinceMs: number,
 ): ReturnType<ListDue> {
   return store.read('look for due messages', async (tx) => {
     const kinds = await dueKinds(tx, nowMs(), scope);
     return {
-      news: await dueMessages(tx, nowMs(), most, scope, sentSince, false, kinds),
-      backlog: await dueMessages(tx, nowMs(), mostOfBacklog, scope, sentSince, true, kinds),
+      news: await dueMessages(tx, most, { nowMs: nowMs(), scope, sentSinceMs, isBacklog: false, kinds }),
+      backlog: await dueMessages(tx, mostOfBacklog, { nowMs: nowMs(), scope, sentSinceMs, isBacklog: true, kinds }),
     };
   });
 }
@@ -52,25 +52,29 @@ async function dueKinds(tx: Tx, nowMs: number, { sources = defaultAlone }: Claim
   return (state, entity, isBacklog) => Boolean(due?.[`${state}_${entity}_${isBacklog ? 1 : 0}`]);
 }
 
+/** Which messages count. */
+interface Wanted {
+  scope: ClaimScope;
+  /** A create in doubt whose first try is older is left: the service may have forgotten its key. */
+  sentSinceMs: number;
+  /** Only the backlog, or only news; absent: both. */
+  isBacklog?: boolean;
+}
+
+interface DueQuestion extends Wanted {
+  nowMs: number;
+  /** Tells which kinds need no look; absent: all are looked for. */
+  kinds?: DueKinds;
+}
+
 /**
  * Due messages: one in doubt and a new one in turn, so that records at which the service fails every time don't hold up
  * the others; oldest first, customers before orders. An order waits for its customer's binding, an update for its own, and a
  * message for older open ones of its record. Several sources take turns.
- * @param isBacklog only the backlog, or only what is not; absent: both
- * @param sentSince a create in doubt whose first try is older is left: the service may have forgotten its key
  */
-export async function dueMessages(
-  tx: Tx,
-  nowMs: number,
-  limit: number,
-  scope: ClaimScope,
-  sentSince = 0,
-  isBacklog?: boolean,
-  kinds: DueKinds = () => true,
-): Promise<DueMessage[]> {
-  const { sources = defaultAlone, random = Math.random } = scope;
-  const dueOf = (asked: readonly (SourceTurn & { limit: number })[]) =>
-    dueOfSources(tx, nowMs, asked, scope, sentSince, isBacklog, kinds);
+export async function dueMessages(tx: Tx, limit: number, question: DueQuestion): Promise<DueMessage[]> {
+  const { sources = defaultAlone, random = Math.random } = question.scope;
+  const dueOf = (asked: readonly (SourceTurn & { limit: number })[]) => dueOfSources(tx, asked, question);
   const each = limit / sources.reduce((sum, { priority }) => sum + priority, 0);
   const shares = sources.map((source) => ({ ...source, limit: Math.ceil(each * source.priority) }));
   const queues = await dueOf(shares);
@@ -87,19 +91,15 @@ export async function dueMessages(
 /** Of each source as many as its limit. One statement asks for all of them, as many statements as one source needs. */
 async function dueOfSources(
   tx: Tx,
-  nowMs: number,
   sources: readonly (SourceTurn & { limit: number })[],
-  scope: ClaimScope,
-  sentSince: number,
-  isBacklog: boolean | undefined,
-  kinds: DueKinds,
+  { nowMs, kinds, ...wanted }: DueQuestion,
 ): Promise<(SourceTurn & { waiting: DueMessage[] })[]> {
   const inState = async (state: SendableState, limits: readonly { name: string; limit: number }[]) => {
     const found = new Map<string, DueMessage[]>(limits.map(({ name }) => [name, []]));
     for (const entity of ['customer', 'order'] as const) {
-      if (isBacklog !== undefined && !kinds(state, entity, isBacklog)) continue;
+      if (kinds && wanted.isBacklog !== undefined && !kinds(state, entity, wanted.isBacklog)) continue;
       const left = limits.map(({ name, limit }) => ({ name, limit: limit - (found.get(name)?.length ?? 0) }));
-      const rows = await readyMessages(tx, state, entity, nowMs, left, scope, sentSince, 'first', isBacklog);
+      const rows = await readyMessages(tx, { state, entity }, left, { ...wanted, dueByMs: nowMs, which: 'first' });
       for (const row of rows) found.get(row.source)?.push(row);
     }
     return found;
@@ -140,18 +140,19 @@ interface ReadyMessage extends DueMessage {
   source: string;
 }
 
-/** What is ready of this state and entity, of each source as many as its limit. */
+interface ReadyQuestion extends Wanted {
+  dueByMs: number;
+  which: 'first' | 'last untried';
+}
+
+/** Ready messages of this state and entity, of each source as many as its limit. */
 export async function readyMessages(
   tx: Tx,
-  state: SendableState,
-  entity: Entity,
-  dueBy: number,
+  { state, entity }: { state: SendableState; entity: Entity },
   limits: readonly { name: string; limit: number }[],
-  scope: ClaimScope,
-  sentSince: number,
-  which: 'first' | 'last untried',
-  isBacklog?: boolean,
+  question: ReadyQuestion,
 ): Promise<ReadyMessage[]> {
+  const { scope, sentSinceMs, isBacklog, dueByMs, which } = question;
   const order = which === 'first' ? 'ASC' : 'DESC';
   const keys = scope.only ? [...(scope.only.get(entity) ?? [])] : null;
   const asked = limits.filter(({ limit }) => limit > 0);
@@ -160,8 +161,8 @@ export async function readyMessages(
   if (isBacklog === undefined) {
     // One after the other, because the index tells them apart before it tells when they are due.
     const both = [
-      ...(await readyMessages(tx, state, entity, dueBy, asked, scope, sentSince, which, false)),
-      ...(await readyMessages(tx, state, entity, dueBy, asked, scope, sentSince, which, true)),
+      ...(await readyMessages(tx, { state, entity }, asked, { ...question, isBacklog: false })),
+      ...(await readyMessages(tx, { state, entity }, asked, { ...question, isBacklog: true })),
     ];
     const sign = which === 'first' ? 1 : -1;
     both.sort((a, b) => sign * (a.dueAt - b.dueAt || a.id - b.id));
@@ -177,9 +178,9 @@ export async function readyMessages(
     entity,
     name,
     isBacklog ? 1 : 0,
-    dueBy,
+    dueByMs,
     ...(keys ?? []),
-    ...(state === 'in_doubt' ? [sentSince] : []),
+    ...(state === 'in_doubt' ? [sentSinceMs] : []),
     Math.trunc(limit),
   ]);
   const each = asked.map((_, nth) => `SELECT * FROM (${select}) AS s${nth}`);

@@ -56,7 +56,7 @@ export interface LaneSettings {
 const refusalStorm = 10;
 
 /**
- * What verdicts mean for everything behind them: waiting for the service as a whole is a pause of the lane and costs no
+ * The effects of verdicts on everything behind them: waiting for the service as a whole is a pause of the lane and costs no
  * message an attempt. The one back-off of writes, look-ups and reads. Pure; takes the verdicts in the order in which they
  * came.
  */
@@ -66,92 +66,96 @@ export function laneEffects(
   settings: LaneSettings,
   nowMs: number,
 ): LaneEffects {
-  let { throttles, throttledUntil, throttledSince, refusals } = before;
-  let { nextProbeAt } = settings;
-  // An operator, or another process, closed the breaker: it takes as many failures to open it again.
-  let failures = nextProbeAt === null && before.failures >= settings.outageAfterFailures ? 0 : before.failures;
-  let pauses: LaneEffects['pauses'] = [];
-  const alerts: string[] = [];
-  let closesBreaker = false;
+  const tally = new LaneTally(before, settings, nowMs);
+  for (const outcome of outcomes) tally.add(outcome);
+  return tally.effects();
+}
 
-  for (const { asks, verdict, parkedAs, sentAtMs, shownReason: reason } of outcomes) {
-    const failed = isFailure(verdict);
-    // What was refused because its path can't be filled never left, and says nothing of the service.
-    const answered = !failed && verdict.kind !== 'not_sent' && sentAtMs !== null;
-    // A list or a single record may fail, or be shown, while writes fare otherwise: a read opens no breaker and keeps none
-    // from opening. It is a probe like any other where one is open.
-    const isRead = asks === 'list' || asks === 'record';
-    if (answered && (!isRead || nextProbeAt !== null)) {
-      failures = 0;
-      nextProbeAt = null;
-      closesBreaker = true;
-      pauses = pauses.filter(({ cause }) => cause !== 'outage');
-    }
-    if (verdict.kind !== 'throttled' && answered) throttles = 0;
-    if (verdict.kind === 'delivered') refusals = { reason: '', count: 0 };
+/** The health of a lane while verdicts come in. */
+class LaneTally {
+  readonly #health: LaneHealth;
+  #nextProbeAt: number | null;
+  #pauses: LaneEffects['pauses'] = [];
+  readonly #alerts: string[] = [];
+  #closesBreaker = false;
 
-    if (failed) {
-      if (!isRead) failures++;
-      const isEnough = failures >= settings.outageAfterFailures || (verdict.kind === 'unavailable' && verdict.tls);
-      const opens = isEnough && !isRead;
-      // A probe that fails keeps the breaker open, also right after a restart, when nothing else has failed yet.
-      if (opens || nextProbeAt !== null) {
-        closesBreaker = false;
-        if (nextProbeAt === null) alerts.push(`The service is out of reach: ${reason}`);
-        // Probes start at their pace, however long a silent one takes. At the opening, what is claimed already has to stop.
-        nextProbeAt =
-          nextProbeAt === null
-            ? nowMs + settings.probeMs
-            : Math.max(nextProbeAt, (sentAtMs ?? nowMs) + settings.probeMs);
-        pauses.push({ lane: 'service', cause: 'outage', until_at: nextProbeAt, reason });
-      }
-    }
+  constructor(
+    before: LaneHealth,
+    private readonly settings: LaneSettings,
+    private readonly nowMs: number,
+  ) {
+    this.#nextProbeAt = settings.nextProbeAt;
+    // An operator, or another process, closed the breaker: it takes as many failures to open it again.
+    const isClosedByOthers = this.#nextProbeAt === null && before.failures >= settings.outageAfterFailures;
+    this.#health = { ...before, failures: isClosedByOthers ? 0 : before.failures };
+  }
 
-    /** Many equal refusals in a row are not about the records. */
-    const countRefusal = (words: string) => {
-      if (!answered || asks !== 'write') return;
-      const key = words.replace(/\d+/g, '#');
-      refusals = refusals.reason === key ? { reason: key, count: refusals.count + 1 } : { reason: key, count: 1 };
-      if (refusals.count < refusalStorm) return;
-      const storm = `${refusalStorm} equal refusals in a row`;
-      pauses.push({ lane: 'deliver', cause: 'refusals', until_at: null, reason: `${storm}: ${reason}` });
-      alerts.push(
-        `${storm} (${reason}): one wrong setting? Look at \`waybill outbox --state parked\`, then \`waybill resume deliver\`.`,
-      );
-      // A resume without a remedy ends after as many.
-      refusals = { reason: '', count: 0 };
+  effects(): LaneEffects {
+    return {
+      health: this.#health,
+      pauses: latest(this.#pauses),
+      closesBreaker: this.#closesBreaker,
+      alerts: [...new Set(this.#alerts)],
     };
+  }
 
+  add(outcome: LaneOutcome): void {
+    const { verdict } = outcome;
+    if (isAnswered(outcome)) this.#noteAnswer(outcome);
+    if (verdict.kind === 'delivered') this.#health.refusals = { reason: '', count: 0 };
+    if (isFailure(verdict)) this.#noteFailure(outcome, verdict.kind === 'unavailable' && verdict.tls);
+    this.#noteVerdict(outcome);
+  }
+
+  #noteAnswer({ asks, verdict }: LaneOutcome): void {
+    if (!isRead(asks) || this.#nextProbeAt !== null) {
+      this.#health.failures = 0;
+      this.#nextProbeAt = null;
+      this.#closesBreaker = true;
+      this.#pauses = this.#pauses.filter(({ cause }) => cause !== 'outage');
+    }
+    if (verdict.kind !== 'throttled') this.#health.throttles = 0;
+  }
+
+  #noteFailure({ asks, sentAtMs, shownReason: reason }: LaneOutcome, isTls: boolean): void {
+    if (!isRead(asks)) this.#health.failures++;
+    const isEnough = this.#health.failures >= this.settings.outageAfterFailures || isTls;
+    const opens = isEnough && !isRead(asks);
+    // A probe that fails keeps the breaker open, also right after a restart, when nothing else has failed yet.
+    if (!opens && this.#nextProbeAt === null) return;
+    this.#closesBreaker = false;
+    if (this.#nextProbeAt === null) this.#alerts.push(`The service is out of reach: ${reason}`);
+    // Probes start at their pace, however long a silent one takes. At the opening, what is claimed already has to stop.
+    const { probeMs } = this.settings;
+    this.#nextProbeAt =
+      this.#nextProbeAt === null
+        ? this.nowMs + probeMs
+        : Math.max(this.#nextProbeAt, (sentAtMs ?? this.nowMs) + probeMs);
+    this.#pauses.push({ lane: 'service', cause: 'outage', until_at: this.#nextProbeAt, reason });
+  }
+
+  #noteVerdict(outcome: LaneOutcome): void {
+    const { asks, verdict, parkedAs, shownReason: reason } = outcome;
     switch (verdict.kind) {
-      case 'throttled': {
-        // Sixteen requests under way are told to slow down at the same time: that is once, not sixteen times.
-        if (nowMs >= throttledUntil) throttles++;
-        const ownWait = Math.min(
-          60_000,
-          Math.max(settings.windowMs, 1_000) * 2 ** Math.min(Math.max(throttles - 1, 0), 6),
-        );
-        // "Now" and a date in the past name no time: heeded to the letter, they would have us ask ten times a second.
-        // And where it names none, it does not take back a time that it named before. Nor does what was under way when we were
-        // told to wait: a block of an hour does not end because a request sent before it was answered "in a second".
-        const until = nowMs + (verdict.retryAfterMs || ownWait);
-        const isNews = Boolean(verdict.retryAfterMs) && (sentAtMs ?? 0) > throttledSince;
-        if (verdict.retryAfterMs && !isNews && until < throttledUntil) break;
-        throttledUntil = isNews ? until : Math.max(throttledUntil, until);
-        throttledSince = nowMs;
-        pauses.push({ lane: 'service', cause: 'throttled', until_at: throttledUntil, reason });
+      case 'throttled':
+        this.#slowDown(outcome, verdict.retryAfterMs);
         break;
-      }
       case 'unauthorised':
-        pauses.push({ lane: 'service', cause: 'credential', until_at: null, reason });
-        alerts.push(
-          `The service does not accept our credential (${reason}). Replace it (${settings.credentialSetting}): a new file is tried by itself. Or say \`waybill resume service\`.`,
+        this.#pauses.push({ lane: 'service', cause: 'credential', until_at: null, reason });
+        this.#alerts.push(
+          `The service does not accept our credential (${reason}). Replace it (${this.settings.credentialSetting}): a new file is tried by itself. Or say \`waybill resume service\`.`,
         );
         break;
       case 'misconfigured':
         // What is forbidden of one record may be allowed of all others.
         if (verdict.others || asks === 'record') break;
-        pauses.push({ lane: asks === 'list' ? 'pull' : 'deliver', cause: 'misconfigured', until_at: null, reason });
-        alerts.push(
+        this.#pauses.push({
+          lane: asks === 'list' ? 'pull' : 'deliver',
+          cause: 'misconfigured',
+          until_at: null,
+          reason,
+        });
+        this.#alerts.push(
           asks === 'list'
             ? `The service does not let us read the invoices (${reason}). Check the address and the permissions, then \`waybill resume pull\`.`
             : `The service does not let us deliver (${reason}). Check the address and the permissions, then \`waybill resume deliver\`.`,
@@ -159,17 +163,17 @@ export function laneEffects(
         break;
       case 'unknown_customer':
         // An order that still waits for the service to see its customer is no refusal yet; one that was given up is.
-        if (parkedAs !== null) countRefusal(verdict.kind);
+        if (parkedAs !== null) this.#countRefusal(outcome, verdict.kind);
         break;
       case 'refused':
-        countRefusal(verdict.reason);
+        this.#countRefusal(outcome, verdict.reason);
         break;
       case 'invalid':
         // Here the service itself says "no", which is about one record like any other refusal, and stops no other one.
-        if (verdict.saysFailed) countRefusal(verdict.reason);
+        if (verdict.saysFailed) this.#countRefusal(outcome, verdict.reason);
         else if (parkedAs === 'unproven') {
-          pauses.push({ lane: 'deliver', cause: 'unproven', until_at: null, reason });
-          alerts.push(
+          this.#pauses.push({ lane: 'deliver', cause: 'unproven', until_at: null, reason });
+          this.#alerts.push(
             `The service says success without an acknowledgement (${reason}). Is service.baseUrl right? Then \`waybill resume deliver\`.`,
           );
         }
@@ -178,12 +182,53 @@ export function laneEffects(
         break;
     }
   }
-  return {
-    health: { failures, throttles, throttledUntil, throttledSince, refusals },
-    pauses: latest(pauses),
-    closesBreaker,
-    alerts: [...new Set(alerts)],
-  };
+
+  #slowDown({ sentAtMs, shownReason: reason }: LaneOutcome, retryAfterMs: number | null): void {
+    const { nowMs } = this;
+    const health = this.#health;
+    // Sixteen requests under way are told to slow down at the same time: that is once, not sixteen times.
+    if (nowMs >= health.throttledUntil) health.throttles++;
+    const doublings = Math.min(Math.max(health.throttles - 1, 0), 6);
+    const ownWait = Math.min(60_000, Math.max(this.settings.windowMs, 1_000) * 2 ** doublings);
+    // "Now" and a date in the past name no time: heeded to the letter, they would have us ask ten times a second.
+    // And where it names none, it does not take back a time that it named before. Nor does what was under way when we were
+    // told to wait: a block of an hour does not end because a request sent before it was answered "in a second".
+    const until = nowMs + (retryAfterMs || ownWait);
+    const isNews = Boolean(retryAfterMs) && (sentAtMs ?? 0) > health.throttledSince;
+    if (retryAfterMs && !isNews && until < health.throttledUntil) return;
+    health.throttledUntil = isNews ? until : Math.max(health.throttledUntil, until);
+    health.throttledSince = nowMs;
+    this.#pauses.push({ lane: 'service', cause: 'throttled', until_at: health.throttledUntil, reason });
+  }
+
+  /** Many equal refusals in a row are not about the records. */
+  #countRefusal(outcome: LaneOutcome, words: string): void {
+    if (outcome.asks !== 'write' || !isAnswered(outcome)) return;
+    const key = words.replace(/\d+/g, '#');
+    const { refusals } = this.#health;
+    const count = refusals.reason === key ? refusals.count + 1 : 1;
+    this.#health.refusals = { reason: key, count };
+    if (count < refusalStorm) return;
+    const { shownReason: reason } = outcome;
+    const storm = `${refusalStorm} equal refusals in a row`;
+    this.#pauses.push({ lane: 'deliver', cause: 'refusals', until_at: null, reason: `${storm}: ${reason}` });
+    this.#alerts.push(
+      `${storm} (${reason}): one wrong setting? Look at \`waybill outbox --state parked\`, then \`waybill resume deliver\`.`,
+    );
+    // A resume without a remedy ends after as many.
+    this.#health.refusals = { reason: '', count: 0 };
+  }
+}
+
+/**
+ * A list or a single record may fail, or be shown, while writes fare otherwise: a read opens no breaker and keeps none
+ * from opening. It is a probe like any other where one is open.
+ */
+const isRead = (asks: LaneOutcome['asks']) => asks === 'list' || asks === 'record';
+
+/** The service answered. A request that was refused because its path can't be filled never left, and says nothing of it. */
+function isAnswered({ verdict, sentAtMs }: LaneOutcome): boolean {
+  return !isFailure(verdict) && verdict.kind !== 'not_sent' && sentAtMs !== null;
 }
 
 /** Any answer below 500 shows that the service is there. "In doubt" covers 5xx, timeouts and broken connections. */

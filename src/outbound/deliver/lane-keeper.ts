@@ -170,8 +170,15 @@ export async function recallAnswers(
   const now = nowMs();
   const corrections = await readClockCorrections(tx);
   const deadlineMs = deadlineSeconds * 1000;
-  const since = now - longestMs - otherClockMs;
-  const times = await answeredSince(tx, since, longestLeaveMs, deadlineMs, now, corrections, except);
+  const sinceMs = now - longestMs - otherClockMs;
+  const times = await answeredSince(tx, {
+    sinceMs,
+    waitMs: longestLeaveMs,
+    deadlineMs,
+    nowMs: now,
+    corrections,
+    except,
+  });
   return times.map((at) => now - at - otherClockMs);
 }
 
@@ -259,17 +266,17 @@ export async function probeMessageId(
   state: SendableState,
   which: 'first' | 'last untried',
   scope: ClaimScope,
-  sentSince: number,
+  sentSinceMs: number,
 ): Promise<number | null> {
   // Leave out what waits for the end of its pass: a brake may hold it yet.
-  const ever = removalAfterThisPass - 1;
+  const question = { scope, sentSinceMs, dueByMs: removalAfterThisPass - 1, which };
   const one = (scope.sources ?? defaultAlone).map(({ name }) => ({ name, limit: 1 }));
   const found = [
-    ...(await readyMessages(tx, state, 'customer', ever, one, scope, sentSince, which)),
-    ...(await readyMessages(tx, state, 'order', ever, one, scope, sentSince, which)),
+    ...(await readyMessages(tx, { state, entity: 'customer' }, one, question)),
+    ...(await readyMessages(tx, { state, entity: 'order' }, one, question)),
   ].sort((a, b) => a.dueAt - b.dueAt);
   if (which === 'first') return found[0]?.id ?? null;
-  return found.at(-1)?.id ?? probeMessageId(tx, state, 'first', scope, sentSince);
+  return found.at(-1)?.id ?? probeMessageId(tx, state, 'first', scope, sentSinceMs);
 }
 
 export async function countInDoubt(tx: Tx): Promise<number> {

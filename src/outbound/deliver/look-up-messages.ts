@@ -50,26 +50,32 @@ const openConflict = `m.state='parked' AND m.park_class='conflict' AND m.operati
   AND NOT EXISTS (SELECT 1 FROM attempt d JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key
                    WHERE d.message_id=m.id AND d.verdict='delivered')`;
 
+/** Which creates are looked up. */
+interface LookUpTerms {
+  /** The records that the service can be asked for, by the reason to ask. */
+  entities: Readonly<Record<LookUpMessage['cause'], readonly Entity[]>>;
+  /** Only these records; null: all. */
+  only: ReadonlyMap<Entity, ReadonlySet<string>> | null;
+  /** The first try of a message in doubt lies before this time. */
+  sentBeforeMs: number;
+  limit: number;
+}
+
 /**
  * Takes creates that can't be resent blindly and can be looked up: those in doubt past the lifetime of their key, and
  * conflicts. Each gets an attempt on record first. The caller's transaction has checked the epoch.
- * @param entities which records the service can be asked for, by the reason to ask
- * @param sentBefore the first try of a message in doubt lies before this time
  */
 export async function claimLookUps(
   tx: Tx,
-  entities: Readonly<Record<LookUpMessage['cause'], readonly Entity[]>>,
+  { entities, only, sentBeforeMs, limit }: LookUpTerms,
   epoch: number,
   now: ClockReading,
-  sentBefore: number,
-  limit: number,
-  only: ReadonlyMap<Entity, ReadonlySet<string>> | null,
 ): Promise<LookUpMessage[]> {
   const found: number[] = [];
   for (const cause of ['in_doubt', 'conflict'] as const) {
     const condition =
       cause === 'in_doubt'
-        ? `m.state='in_doubt' AND m.operation='create' AND m.first_sent_at<${Math.trunc(sentBefore)}`
+        ? `m.state='in_doubt' AND m.operation='create' AND m.first_sent_at<${Math.trunc(sentBeforeMs)}`
         : openConflict;
     for (const entity of entities[cause]) {
       const keys = only ? [...(only.get(entity) ?? [])] : null;

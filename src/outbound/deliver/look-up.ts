@@ -95,7 +95,8 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
     const lifetimeMs = keyLifetimeMs(this.context.settings.service);
     return this.lease.write('take what is to be looked up', async (tx) => {
       const now = readClock(this.context);
-      return claimLookUps(tx, entities, this.lease.epoch, now, now.wallMs - lifetimeMs, limit, this.only);
+      const terms = { entities, only: this.only, sentBeforeMs: now.wallMs - lifetimeMs, limit };
+      return claimLookUps(tx, terms, this.lease.epoch, now);
     });
   }
 
@@ -165,7 +166,7 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
       return null;
     }
     if (decision?.to !== 'adopted') return decision?.to ?? null;
-    const adoption = await adoptCustomer(tx, this.context, message, decision.found, 'look_up', at);
+    const adoption = await adoptCustomer(tx, this.context, message, { found: decision.found, from: 'look_up' }, at);
     if (adoption.kind === 'later') {
       await callTooEarly(tx, attemptId);
       await postponeLookUp(tx, message.id, at + rivalWaitMs);

@@ -5,25 +5,29 @@ import type { Operation } from '../outbox/message.js';
 import { isUnended } from './attempts.js';
 import { type ClockCorrection, claimTime, deliveredSince, latestTime } from './clock-trace.js';
 
+interface PastRequests {
+  sinceMs: number;
+  /** A request leaves at most this long after its intent. */
+  waitMs: number;
+  /** A request is answered at most this long after it has left. */
+  deadlineMs: number;
+  /** By the clock as it is. */
+  nowMs: number;
+  /** Corrections of the clock, by which times on record are corrected. */
+  corrections: readonly ClockCorrection[];
+  /** Epochs whose requests are counted elsewhere. */
+  except: ReadonlySet<number>;
+}
+
 /**
  * When the requests that a limit with a long window still counts were answered at the latest, whichever process sent
  * them. What has no outcome may have been sent and counts once; of the others is on record how often they reached the
  * service. Reads backwards along the primary key, since the ends of attempts ascend with it, by and large.
- * @param waitMs how long after its intent a request leaves at the latest
- * @param deadlineMs how long after that it is answered at the latest
- * @param nowMs by the clock as it is
- * @param corrections by which the clock was set since
- * @param except epochs whose requests are counted elsewhere
  * @returns milliseconds since 1970, ascending; none before `sinceMs`
  */
 export async function answeredSince(
   tx: Tx,
-  sinceMs: number,
-  waitMs: number,
-  deadlineMs: number,
-  nowMs: number,
-  corrections: readonly ClockCorrection[] = [],
-  except: ReadonlySet<number> = new Set(),
+  { sinceMs, waitMs, deadlineMs, nowMs, corrections, except }: PastRequests,
 ): Promise<number[]> {
   const pageSize = 2_000;
   const open = await tx.rows<{ epoch: number; at: number }>(

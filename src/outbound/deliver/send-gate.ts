@@ -123,7 +123,7 @@ export class SendGate {
    * @param key it may have waited for its turn, or been frozen, until its key is forgotten at the service
    */
   of(lane: Lane, isProbe = false, key: PassingKey | null = null): Gate {
-    return new RequestGate(this, this.context, this.lease, lane, isProbe, key);
+    return new RequestGate(this, this.context, this.lease, { lane, isProbe, key });
   }
 
   /** null lets a request go now; a text says why not. */
@@ -219,14 +219,20 @@ type PassingKey = Pick<ClaimedMessage, 'keyGoodUntilMs' | 'wallLeadMs' | 'id'>;
 
 /** One request on its way through the gate. */
 class RequestGate implements Gate {
+  private readonly lane: Lane;
+  private readonly isProbe: boolean;
+  private readonly key: PassingKey | null;
+
   constructor(
     private readonly gate: SendGate,
     private readonly context: JobContext,
     private readonly lease: ServiceLease,
-    private readonly lane: Lane,
-    private readonly isProbe: boolean,
-    private readonly key: PassingKey | null,
-  ) {}
+    { lane, isProbe, key }: { lane: Lane; isProbe: boolean; key: PassingKey | null },
+  ) {
+    this.lane = lane;
+    this.isProbe = isProbe;
+    this.key = key;
+  }
 
   async ask(): Promise<string | null> {
     // Before it takes the turn of a probe.

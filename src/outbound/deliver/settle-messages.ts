@@ -111,7 +111,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
     for (const { about, sent } of settled) {
       const existing = sent.verdict.kind === 'conflict' ? sent.verdict.existing : undefined;
       if (!existing) continue;
-      const outcome = await adoptCustomer(tx, this.context, about, existing, 'answer', at);
+      const outcome = await adoptCustomer(tx, this.context, about, { found: existing, from: 'answer' }, at);
       if (outcome.kind === 'known') adopted.set(about.id, 'adopted');
       if (outcome.kind === 'adopted') adopted.set(about.id, outcome.held.length > 0 ? 'held' : 'adopted');
     }

@@ -87,7 +87,7 @@ export class Waits {
         const { dueAt, asks } = await store.read('look for work', (tx) => lookForWork(tx, nowMs() + lookMs, sources));
         this.told.news?.emit('asks', asks);
         const isInVain = dueAt !== null && dueAt <= lookedThroughAt && heard === news;
-        const dueInMs = dueAt === null ? Number.POSITIVE_INFINITY : isInVain ? leftOf(pauseMs) : dueAt - nowMs();
+        const dueInMs = isInVain ? leftOf(pauseMs) : (dueAt ?? Number.POSITIVE_INFINITY) - nowMs();
         if (dueInMs <= 0) return null;
         // What was announced meanwhile is looked for at once.
         if (this.news === heard) await this.until(Math.min(lookMs, dueInMs, leftOf(restMs)));

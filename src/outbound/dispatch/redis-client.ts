@@ -59,14 +59,11 @@ export function factsOf(info: string): ServerFacts {
   const version = valkey ? `Valkey ${valkey}` : `Redis ${fact('redis_version') ?? '?'}`;
   const [major = 0, minor = 0] = (fact('redis_version') ?? '').split('.').map(Number);
   const isOld = !valkey && (major < 6 || (major === 6 && minor < 2));
+  const replica = fact('role') === 'slave' ? 'it is a replica, which takes no writes' : null;
   const policy = fact('maxmemory_policy') ?? 'noeviction';
   return {
     version,
-    problem: isOld
-      ? `${version} is too old: BullMQ needs Redis 6.2 or newer, or Valkey`
-      : fact('role') === 'slave'
-        ? 'it is a replica, which takes no writes'
-        : null,
+    problem: isOld ? `${version} is too old: BullMQ needs Redis 6.2 or newer, or Valkey` : replica,
     warning:
       policy === 'noeviction'
         ? null

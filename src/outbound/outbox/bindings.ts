@@ -101,7 +101,7 @@ async function writeBindings(
   const isBound = (row: BindingRow) => holders.isBound(row.entity, row.source_key);
   const known = rows.filter(isBound);
   // The id is compared, and so never set to another one: `moveBinding` alone does that.
-  const matched = await updateRows(tx, 'binding', key, known, 't.service_id=v.service_id');
+  const matched = await updateRows(tx, 'binding', key, known, { guard: 't.service_id=v.service_id' });
   if (matched !== known.length) throw new Error(`${known.length - matched} bindings have another id at the service.`);
   await insertRows(
     tx,
@@ -348,7 +348,7 @@ export async function reviseFinal(tx: Tx, finalStates: readonly string[]): Promi
 }
 
 export async function renameBindings(tx: Tx, entity: Entity, renames: ReadonlyMap<string, string>): Promise<void> {
-  await renameKeys(tx, 'binding', 'source_key', entity, renames, true);
+  await renameKeys(tx, 'binding', 'source_key', entity, renames);
 }
 
 /** Another record may get one of these keys: its create, and after the revision its updates, must use no key of this one's. */

@@ -102,9 +102,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
 /** An older revision of the same record, or the customer of a new order, is no backlog any more: news waits for it. */
 async function hurryWhatNewsWaitsFor(tx: Tx, news: readonly NewMessage[]): Promise<void> {
   const waitedFor = {
-    customer: news.flatMap((m) =>
-      m.entity === 'customer' ? [m.sourceKey] : m.customerKey === null ? [] : [m.customerKey],
-    ),
+    customer: news.flatMap((m) => (m.entity === 'customer' ? m.sourceKey : (m.customerKey ?? []))),
     order: news.flatMap((m) => (m.entity === 'order' ? [m.sourceKey] : [])),
   };
   for (const entity of entities) {

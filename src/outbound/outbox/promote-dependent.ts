@@ -28,10 +28,17 @@ export async function replaceRefused(
   const { onCancelled, onDeleted } = entity === 'order' ? orders : customers;
   const removals = [onCancelled, onDeleted].flatMap((effect) => (typeof effect === 'object' ? [effect.patch] : []));
   const { replaysRefusals } = service.idempotency;
-  const by = await promoteDependent(tx, refused, installation, replaysRefusals, nowMs, removals);
+  const by = await promoteDependent(tx, refused, { installation, replaysRefusals, removals }, nowMs);
   if (by === null) return;
   const detail = { by, reason: 'A newer revision takes the place of the refused create.' };
   await appendAudit(tx, [{ event: 'superseded', entity, sourceKey, messageId, actor, detail }], nowMs);
+}
+
+interface PromotionTerms {
+  installation: string;
+  replaysRefusals: boolean;
+  /** Fields that tell the service that a record was removed; a message that carries them needs no create. */
+  removals: readonly { [field: string]: JsonValue }[];
 }
 
 /**
@@ -39,16 +46,13 @@ export async function replaceRefused(
  * also when it waits for a person (held, or not mappable): as an update it would wait for ever for the record. What waits as
  * another record under an old key waits no more: the service made nothing of the old one.
  * Not when the record is bound: then the refused one was a repetition, and the update finds its record at the service.
- * @param removals fields that say at the service that a record was removed; what carries them needs no create
  * @returns the id of the promoted message, or null
  */
 export async function promoteDependent(
   tx: Tx,
   refused: RefusedCreate,
-  installation: string,
-  replaysRefusals: boolean,
+  { installation, replaysRefusals, removals }: PromotionTerms,
   nowMs: number,
-  removals: readonly { [field: string]: JsonValue }[] = [],
 ): Promise<number | null> {
   const [next] = await tx.rows<{ id: number; operation: string; parkClass: string | null; record: string | null }>(
     `SELECT id, operation, park_class, (SELECT b.record FROM message_body b WHERE b.message_id=outbox_message.id) AS record

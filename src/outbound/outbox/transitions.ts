@@ -39,7 +39,7 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
     'outbox_message',
     ['id'],
     rows.filter((_, nth) => !claims[nth]?.isAsStored),
-    "t.state IN ('pending','in_doubt')",
+    { guard: "t.state IN ('pending','in_doubt')" },
   );
   const set =
     "claimed_from=state, state='sending', claim_epoch=?, claimed_at=?, attempts=attempts+1, key_field=?, ended_at=NULL";
@@ -49,7 +49,7 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
   }
 }
 
-/** What waits, waits until then. */
+/** Reschedules waiting messages to `nextAttemptAt`. */
 export async function postponeMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
   await run(tx, ids, 'next_attempt_at=?', [nextAttemptAt], "state IN ('pending','in_doubt')");
 }
@@ -96,9 +96,13 @@ export async function settleSending(
     closed_at: transition.state === 'delivered' ? nowMs : null,
     ...request,
   }));
-  return updateRows(tx, 'outbox_message', ['id', 'attempts'], rows, "t.state='sending' AND t.claim_epoch=?", [epoch], {
-    // Another node may have moved it back meanwhile, because its clock was set back.
-    first_sent_at: 'CASE WHEN t.first_sent_at<v.first_sent_at THEN t.first_sent_at ELSE v.first_sent_at END',
+  return updateRows(tx, 'outbox_message', ['id', 'attempts'], rows, {
+    guard: "t.state='sending' AND t.claim_epoch=?",
+    guardParameters: [epoch],
+    judged: {
+      // Another node may have moved it back meanwhile, because its clock was set back.
+      first_sent_at: 'CASE WHEN t.first_sent_at<v.first_sent_at THEN t.first_sent_at ELSE v.first_sent_at END',
+    },
   });
 }
 
@@ -313,7 +317,7 @@ async function run(
 }
 
 async function leave(tx: Tx, from: OperableState, rows: readonly Row[]): Promise<void> {
-  const matched = await updateRows(tx, 'outbox_message', ['id'], rows, 't.state=?', [from]);
+  const matched = await updateRows(tx, 'outbox_message', ['id'], rows, { guard: 't.state=?', guardParameters: [from] });
   if (matched !== rows.length) throw new Error(`${rows.length - matched} messages left the state ${from} meanwhile.`);
 }
 

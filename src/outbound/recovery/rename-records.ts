@@ -38,7 +38,7 @@ export async function readKnownKeys(tx: Tx, entity: Entity): Promise<KnownKey[]>
 export async function renameRecords(tx: Tx, entity: Entity, renames: ReadonlyMap<string, string>): Promise<void> {
   await renameBindings(tx, entity, renames);
   await renameKeys(tx, 'adoption', 'source_key', entity, renames);
-  await renameKeys(tx, 'outbox_message', 'source_key', entity, renames, true);
+  await renameKeys(tx, 'outbox_message', 'source_key', entity, renames);
   if (entity === 'customer') await renameKeys(tx, 'outbox_message', 'customer_key', 'order', renames);
 }
 

@@ -79,7 +79,8 @@ export function faster(pace: Pace, lastSecond: number, knownPerSecond: number | 
   const elapsedMs = nowMs - pace.changedAtMs;
   if (!pace.isLearnt && elapsedMs < 1_000) return pace;
   const isFar = pace.ceilingPerSecond !== null && pace.perSecond < pace.ceilingPerSecond * far.below;
-  const step = knownPerSecond !== null && pace.falls === 1 ? riseToKnown : isFar ? far : rise;
+  const search = isFar ? far : rise;
+  const step = knownPerSecond !== null && pace.falls === 1 ? riseToKnown : search;
   const factor = pace.isLearnt ? 1 + Math.min(step.eachRequest, (step.eachSecond * elapsedMs) / 1_000) : 2;
   const perSecond = Math.min(pace.perSecond * factor, fastestPerSecond);
   const isForgotten = knownPerSecond !== null && perSecond >= knownPerSecond;

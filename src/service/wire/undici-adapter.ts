@@ -29,7 +29,7 @@ export function undiciAdapter(
       };
       if (waybill) waybill.neverConnected = true;
       const place = connections.take(url.origin);
-      place.dispatcher.dispatch(sent, new Answer(config, place, deadlines, maxResponseBytes, resolve, reject));
+      place.dispatcher.dispatch(sent, new Answer(config, place, deadlines, maxResponseBytes, { resolve, reject }));
     });
 }
 
@@ -54,8 +54,7 @@ class Answer implements Dispatcher.DispatchHandler, Expiring {
     private readonly connection: Place,
     private readonly deadlines: Deadlines,
     private readonly maxBytes: number,
-    private readonly resolve: (response: AxiosResponse<string>) => void,
-    private readonly reject: (error: Error) => void,
+    private readonly promise: { resolve(response: AxiosResponse<string>): void; reject(error: Error): void },
   ) {
     deadlines.set(this);
   }
@@ -99,11 +98,11 @@ class Answer implements Dispatcher.DispatchHandler, Expiring {
     const unpack = unpackers.get(String(head.headers['content-encoding'] ?? '').toLowerCase());
     if (!unpack || body.length === 0) {
       head.data = body.toString('utf8');
-      this.resolve(head);
+      this.promise.resolve(head);
       return;
     }
     unpack(body, { maxOutputLength: this.maxBytes }).then(
-      (unpacked) => this.resolve({ ...head, data: unpacked.toString('utf8') }),
+      (unpacked) => this.promise.resolve({ ...head, data: unpacked.toString('utf8') }),
       (error: NodeJS.ErrnoException) =>
         this.#fail(error.code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(this.maxBytes) : error),
     );
@@ -132,7 +131,7 @@ class Answer implements Dispatcher.DispatchHandler, Expiring {
   #fail(cause: Error): void {
     const error = AxiosError.from(cause, (cause as { code?: string }).code, this.config);
     if (this.#head) error.response = this.#head;
-    this.reject(error);
+    this.promise.reject(error);
   }
 }
 

@@ -120,7 +120,8 @@ export function plainHeaders(headers: unknown): Record<string, string> {
     const value = (headers as Record<string, unknown>)[name];
     if (value === undefined || value === null) continue;
     const key = name.toLowerCase();
-    plain[key] = !Array.isArray(value) ? String(value) : singleHeaders.has(key) ? String(value[0]) : value.join(', ');
+    if (!Array.isArray(value)) plain[key] = String(value);
+    else plain[key] = singleHeaders.has(key) ? String(value[0]) : value.join(', ');
   }
   return plain;
 }

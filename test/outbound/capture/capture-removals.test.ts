@@ -128,7 +128,7 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
       };
       const filter: MessageFilter = { states: ['pending'] };
       const ids = await matchingIds(tx, filter, 0, 10);
-      const [retried] = await decideForMessages(tx, ids, filter, 'retry', context, true);
+      const [retried] = await decideForMessages(tx, ids, { action: 'retry', filter, context, rows: 'lock' });
       expect(retried?.decision).to.deep.include({ to: null });
     });
     await lab.capture();

@@ -137,13 +137,15 @@ describe('the removal of a record', () => {
   it('never names a revision twice, and never supersedes what may have been sent', () => {
     fc.assert(
       fc.property(
-        fc.constantFrom<MessageState>(...messageStates),
-        fc.constantFrom<Operation>('create', 'update', 'delete'),
-        fc.constantFrom<ParkClass | null>(null, 'unmapped', 'refused', 'conflict', 'unproven', 'held'),
-        fc.option(fc.constant(1)),
-        fc.boolean(),
-        fc.constantFrom('nothing' as const, 'delete' as const, 'patch' as const),
-        (state, operation, parkClass, firstSentAt, isBound, effect) => {
+        fc.record({
+          state: fc.constantFrom<MessageState>(...messageStates),
+          operation: fc.constantFrom<Operation>('create', 'update', 'delete'),
+          parkClass: fc.constantFrom<ParkClass | null>(null, 'unmapped', 'refused', 'conflict', 'unproven', 'held'),
+          firstSentAt: fc.option(fc.constant(1)),
+          isBound: fc.boolean(),
+          effect: fc.constantFrom('nothing' as const, 'delete' as const, 'patch' as const),
+        }),
+        ({ state, operation, parkClass, firstSentAt, isBound, effect }) => {
           const message = newest({
             state,
             operation,

@@ -219,8 +219,7 @@ onSqliteLabAnd('mysql', 'an order that says which one it goes on for', (kit) => 
         tx,
         [Number(id)],
         { records: [{ entity: 'order', sourceKey: first }] },
-        'send',
-        'a person looked',
+        { confirmation: 'send', reason: 'a person looked' },
         Date.now(),
       ),
     );
@@ -277,8 +276,7 @@ onSqliteLabAnd('mysql', 'an order that says which one it goes on for', (kit) => 
         tx,
         [Number(id)],
         { records: [{ entity: 'order', sourceKey: to }] },
-        'send',
-        'a person looked',
+        { confirmation: 'send', reason: 'a person looked' },
         Date.now(),
       ),
     );

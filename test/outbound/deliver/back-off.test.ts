@@ -31,7 +31,8 @@ describe('the back-off from a service that says "slow down" and names no time', 
       const isThrottled = sentAt.length <= 5;
       const code = /customers\/(.+)$/.exec(config.url ?? '')?.[1] ?? JSON.parse(config.data ?? '{}').customer_code;
       const body = isThrottled ? {} : { customer_code: code, data: [], total: 0 };
-      const status = isThrottled ? 429 : method === 'GET' ? 200 : 201;
+      const success = method === 'GET' ? 200 : 201;
+      const status = isThrottled ? 429 : success;
       const data = JSON.stringify(body);
       return { status, statusText: '', headers: new AxiosHeaders(), config, data };
     };

@@ -144,7 +144,8 @@ onAnyLab('a limit with a long window', (kit) => {
         ].map((times) => ({ purpose: 'create', number: 1, epoch: 1, intended_at: at, requests: null, ...times })),
       ),
     );
-    const answered = (since: number) => kit.store.read('look', (tx) => answeredSince(tx, since, 13_000, 10_000, at));
+    const asked = { waitMs: 13_000, deadlineMs: 10_000, nowMs: at, corrections: [], except: new Set<number>() };
+    const answered = (sinceMs: number) => kit.store.read('look', (tx) => answeredSince(tx, { ...asked, sinceMs }));
     expect(await answered(at)).to.deep.equal([at + 5_700, at + 8_020, at + 8_020, at + 16_000, at + 23_000]);
     expect(await answered(at + 16_000)).to.deep.equal([at + 23_000]);
     // What is claimed and has no attempt yet, unless it is counted elsewhere.
@@ -154,7 +155,7 @@ onAnyLab('a limit with a long window', (kit) => {
         VALUES ('order', '1', 1, 'create', 0, '0', '0', 'sending', 0, 0, '1', 4, ${at - 1}, 1)`,
     );
     expect(await answered(at + 16_000)).to.deep.equal([at + 22_999, at + 23_000]);
-    const except = (tx: Tx) => answeredSince(tx, at + 16_000, 13_000, 10_000, at, [], new Set([4]));
+    const except = (tx: Tx) => answeredSince(tx, { ...asked, sinceMs: at + 16_000, except: new Set([4]) });
     expect(await kit.store.read('look', except)).to.deep.equal([at + 23_000]);
     // A delivery is one on its message, by when it was settled; what a person or a look-up settled was no request.
     await kit.rows('DELETE FROM attempt');
@@ -168,7 +169,7 @@ onAnyLab('a limit with a long window', (kit) => {
                ('order', 'berlin~6', 1, 'create', 0, '0', '0', 'delivered', ${at - 40}, 0, ${at - 40}, '6', 6, ${at - 50}, 1, 0, 1, ${at - 45}, 'berlin')`,
     );
     const recall = (since: number, epochs = [4]) =>
-      kit.store.read('look', (tx) => answeredSince(tx, since, 13_000, 10_000, at, [], new Set(epochs)));
+      kit.store.read('look', (tx) => answeredSince(tx, { ...asked, sinceMs: since, except: new Set(epochs) }));
     expect(await recall(at - 50), 'of a source without a cursor as well').to.deep.equal([
       at - 40,
       at - 10,

@@ -142,7 +142,7 @@ onSqliteLabAnd('mysql', 'what can not be resent is looked up at the service', (k
     const lease = (await ServiceLease.acquire(lab.context)) as ServiceLease;
     const entities = { in_doubt: [], conflict: ['order' as const] };
     const claimed = await lease.write('claim', (tx) =>
-      claimLookUps(tx, entities, lease.epoch, readClock(lab.context), 0, 10, null),
+      claimLookUps(tx, { entities, only: null, sentBeforeMs: 0, limit: 10 }, lease.epoch, readClock(lab.context)),
     );
     expect(claimed).to.have.length(1);
     lease.markLost();

@@ -62,8 +62,7 @@ function searchCases(name: 'lookUpCustomer' | 'lookUpOrder'): SettingCase[] {
   const one = (
     leaf: string,
     change: object,
-    status: number,
-    body: unknown,
+    reply: ReturnType<typeof json>,
     observe: SettingCase['observe'],
     expected: unknown,
   ): SettingCase => ({
@@ -72,20 +71,20 @@ function searchCases(name: 'lookUpCustomer' | 'lookUpOrder'): SettingCase[] {
     usual: at(simple),
     lookUp: entity,
     send: { entity, body: order, record: order },
-    replies: [json(status, body)],
+    replies: [reply],
     observe,
     expected,
   });
   const it = { id: 'S-1', total: null };
   return [
-    one('path', { path: '/v9/{customer_code}' }, 200, found, lineOf, 'GET /v9/C1'),
-    one('query', { query: { q: '{customer_code}' } }, 200, found, lineOf, 'GET /v1/find?q=C1'),
-    one('successStatus', { successStatus: 203 }, 203, found, findingOf, it),
-    one('absentStatus', { absentStatus: 410 }, 410, {}, findingOf, 'none'),
-    one('list', { list: 'data' }, 200, { data: [found] }, findingOf, it),
-    one('id', { id: 'nr' }, 200, found, findingOf, { id: 'S-2', total: null }),
-    one('match', { match: { code: '{customer_code}' } }, 200, { ...found, customer_code: 'C2' }, findingOf, it),
-    one('total', { total: 'sum' }, 200, found, findingOf, { id: 'S-1', total: 9 }),
+    one('path', { path: '/v9/{customer_code}' }, json(200, found), lineOf, 'GET /v9/C1'),
+    one('query', { query: { q: '{customer_code}' } }, json(200, found), lineOf, 'GET /v1/find?q=C1'),
+    one('successStatus', { successStatus: 203 }, json(203, found), findingOf, it),
+    one('absentStatus', { absentStatus: 410 }, json(410, {}), findingOf, 'none'),
+    one('list', { list: 'data' }, json(200, { data: [found] }), findingOf, it),
+    one('id', { id: 'nr' }, json(200, found), findingOf, { id: 'S-2', total: null }),
+    one('match', { match: { code: '{customer_code}' } }, json(200, { ...found, customer_code: 'C2' }), findingOf, it),
+    one('total', { total: 'sum' }, json(200, found), findingOf, { id: 'S-1', total: 9 }),
   ];
 }
 

@@ -173,12 +173,8 @@ export function told({
   argv: readonly string[];
   process: { state: string; exitCode: number | undefined; err: string };
 }): string {
-  const end =
-    process.state === 'ended'
-      ? `exit ${process.exitCode}`
-      : process.state === 'killed'
-        ? 'killed under way'
-        : 'stands still under way';
+  const struck = process.state === 'killed' ? 'killed under way' : 'stands still under way';
+  const end = process.state === 'ended' ? `exit ${process.exitCode}` : struck;
   const error = process.exitCode ? `: ${process.err.split('\n')[0]?.slice(0, 160)}` : '';
   return `waybill ${argv.map((one) => (/^[\w./:-]+$/.test(one) ? one : JSON.stringify(one))).join(' ')} (${end}${error})`;
 }

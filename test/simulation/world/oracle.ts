@@ -140,19 +140,31 @@ interface Explained {
 
 /** What must be so when everything works again, nobody does anything, and time has passed. */
 export async function wrongAtRest(world: World, isHelped: boolean): Promise<string[]> {
-  const { service, erp, excused, discarded } = world;
-  const wrong: string[] = [];
   const open = jsonOf<{ messages: Listed[] }>(await world.command(['outbox', '--limit', '1000', '--json']))?.messages;
   if (!open) return [`mute: outbox says ${world.commands.at(-1)?.process.out.slice(0, 200)}: ${lastError(world)}`];
+  return [
+    ...(await wrongOrders(world, isHelped)),
+    ...(await wrongCustomers(world)),
+    ...(await wrongMessages(world, open, isHelped)),
+  ];
+}
+
+function mustBeAtService(world: World, order: OrderRow): boolean {
+  if (!isEligible(world, order) || isOdd(world, order)) return false;
+  if (world.discarded.has(`order ${world.keyOf(order)}`)) return false;
+  // What people change there by hand is theirs.
+  return !world.service.records.some(({ fields, isEdited }) => isEdited && fields.ref === order.ref);
+}
+
+async function wrongOrders(world: World, isHelped: boolean): Promise<string[]> {
+  const { service, erp, excused } = world;
+  const wrong: string[] = [];
   for (const order of erp.orders()) {
     if (excused.has(order.ref) || isUnrecognisable(world, order.ref)) continue;
     const there = service.live('orders').filter(({ fields }) => fields.ref === order.ref);
     if (there.length > 1)
       wrong.push(`double: ${order.ref} is at the service as ${there.map(({ id }) => id).join(' and ')}`);
-    if (!isEligible(world, order) || isOdd(world, order)) continue;
-    if (discarded.has(`order ${world.keyOf(order)}`)) continue;
-    // What people change there by hand is theirs.
-    if (service.records.some(({ fields, isEdited }) => isEdited && fields.ref === order.ref)) continue;
+    if (!mustBeAtService(world, order)) continue;
     const [held] = there;
     const wanted = orderRecord(world, order);
     if (held && isDeepStrictEqual(plain(held.fields), plain(wanted))) continue;
@@ -163,13 +175,7 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
     if (isDiscarded) continue;
     if (isOpen) {
       const why = `${said?.where} ${said?.why?.join(' ')} [${state?.state} ${state?.parkClass} ${state?.reason}]`;
-      if (
-        isHelped &&
-        !isCodeTaken(world, order) &&
-        said?.messages?.some(
-          ({ parkClass }) => parkClass === 'unproven' || parkClass === 'conflict' || parkClass === 'held',
-        )
-      )
+      if (isHelped && !isCodeTaken(world, order) && said && waitsForPerson(said))
         wrong.push(
           `unhelped: ${order.ref} (key ${world.keyOf(order)}) ${held ? 'differs' : 'is not'} at the service, and what people say of it changes nothing: ${why}`,
         );
@@ -180,6 +186,16 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
       `${held ? 'differs' : 'missing'}: ${order.ref} (key ${world.keyOf(order)}) is ${held ? JSON.stringify(held.fields) : 'not'} at the service${held ? `, ${JSON.stringify(wanted)} in the ERP` : ''}; Waybill says: ${said ? `${said.where} ${said.why?.join(' ')} [${state?.state} ${state?.operation}]` : lastError(world)}`,
     );
   }
+  return wrong;
+}
+
+function waitsForPerson({ messages }: Explained): boolean {
+  return messages.some(({ parkClass }) => ['unproven', 'conflict', 'held'].includes(parkClass ?? ''));
+}
+
+async function wrongCustomers(world: World): Promise<string[]> {
+  const { service, erp, excused, discarded } = world;
+  const wrong: string[] = [];
   for (const customer of erp.customers()) {
     if (
       excused.has(customer.ref) ||
@@ -207,6 +223,11 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<stri
       `differs: customer ${customer.ref} is ${JSON.stringify(held.fields)} at the service, ${JSON.stringify(wanted)} in the ERP; Waybill says: ${said?.where} ${said?.why?.join(' ')}`,
     );
   }
+  return wrong;
+}
+
+async function wrongMessages(world: World, open: readonly Listed[], isHelped: boolean): Promise<string[]> {
+  const wrong: string[] = [];
   for (const message of open) {
     if (message.state === 'sending') wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still sending`);
     // What a person has to settle first is said.

@@ -28,8 +28,7 @@ async function announce(
   id: string,
   type: string,
   data: object,
-  signedAgoMs = 0,
-  isForged = false,
+  { signedAgoMs = 0, isForged = false } = {},
 ): Promise<string> {
   const seconds = String(Math.floor((world.machine.wallMs - world.machine.wallOffsetMs - signedAgoMs) / 1000));
   const body = JSON.stringify({ type, data });
@@ -53,8 +52,7 @@ async function announcePayment(world: World, dice: Dice): Promise<string | null>
     `event-${invoice.no}-${invoice.paid}`,
     'payment.succeeded',
     { invoice_no: invoice.no },
-    dice.pick([0, 0, 0, 600_000]),
-    dice.chance(0.1),
+    { signedAgoMs: dice.pick([0, 0, 0, 600_000]), isForged: dice.chance(0.1) },
   );
 }
 

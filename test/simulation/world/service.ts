@@ -179,7 +179,7 @@ export class Service {
     const found = this.weather.find(
       ({ fate, only, holding }) =>
         fits(fate) &&
-        (only === 'all' || (only === 'writes' ? !isRead : only === 'reads' ? isRead : area === only)) &&
+        ['all', isRead ? 'reads' : 'writes', area].includes(only) &&
         (holding === null || request.body.includes(holding) || request.path.includes(holding)),
     );
     if (!found) return null;
@@ -197,11 +197,10 @@ export class Service {
   }
 
   #reply(arrival: Arrival, fate: Fate | null): Reply {
-    const say = (status: number, body: Fields | string = {}, headers: Record<string, string> = {}): Reply => ({
-      status,
-      headers: { ...headers },
-      body: status === 204 ? '' : typeof body === 'string' ? body : JSON.stringify(body),
-    });
+    const say = (status: number, body: Fields | string = {}, headers: Record<string, string> = {}): Reply => {
+      const text = typeof body === 'string' ? body : JSON.stringify(body);
+      return { status, headers: { ...headers }, body: status === 204 ? '' : text };
+    };
     const error = (status: number, code: string, message: string, headers: Record<string, string> = {}) =>
       say(status, { error: { code, message } }, headers);
     switch (fate) {
@@ -294,12 +293,9 @@ export class Service {
       );
       return 'silence';
     }
+    const unwilling = fate === 'refusal' ? this.#refusal('not today') : null;
     const answer =
-      fate === '500 before'
-        ? errorOf(500, 'internal', 'an error of ours')
-        : fate === 'refusal'
-          ? this.#refusal('not today')
-          : this.#act(arrival);
+      fate === '500 before' ? errorOf(500, 'internal', 'an error of ours') : (unwilling ?? this.#act(arrival));
     keep(answer);
     return answer;
   }

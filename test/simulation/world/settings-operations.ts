@@ -195,7 +195,11 @@ export const settingsOperations: Operations = {
     const key = dice.pick(['id', 'okey', ['id', 'okey']]);
     world.keysWereRespelled = true;
     set(world, 'orders.key', key);
-    set(world, 'orders.lines.orderKey', key === 'id' ? 'order_id' : key === 'okey' ? 'okey' : ['order_id', 'okey']);
+    set(
+      world,
+      'orders.lines.orderKey',
+      [key].flat().map((one) => (one === 'id' ? 'order_id' : one)),
+    );
     return apply(world, dice, `orders.key: ${JSON.stringify(key)}`);
   },
   'set orders.fields': async (world, dice) => {

@@ -158,7 +158,8 @@ export class World {
   keyOf({ id, okey }: Pick<OrderRow, 'id' | 'okey'>): string {
     const shown = (presentations[this.presentation] ?? String)(id);
     const { key } = this.settings.orders;
-    return Array.isArray(key) ? `${shown}/${okey}` : key === 'okey' ? okey : shown;
+    if (Array.isArray(key)) return `${shown}/${okey}`;
+    return key === 'okey' ? okey : shown;
   }
 
   startDaemon(): void {

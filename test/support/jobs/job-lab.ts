@@ -101,11 +101,8 @@ export function useLab(kit: StoreKit, erpType: SampleErpTarget['type'] = kit.dia
     start: {
       value: async (options: LabOptions = {}) => {
         const file = join(kit.folder, `erp-${++labs}.sqlite`);
-        const place = mariaDb
-          ? await emptyMariaDb(mariaDb, closing)
-          : postgres
-            ? await emptyPostgres(postgres, closing)
-            : inFile(file);
+        const onPostgresOrInFile = () => (postgres ? emptyPostgres(postgres, closing) : inFile(file));
+        const place = await (mariaDb ? emptyMariaDb(mariaDb, closing) : onPostgresOrInFile());
         return startLab(kit, place, options, closing);
       },
     },

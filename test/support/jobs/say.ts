@@ -18,7 +18,7 @@ export function say(
     const naming = { by: 'any', entity: given.entity, sources: [''] } as const;
     const filter = keys ? { ...given, records: await recordsMeant(tx, keys, naming) } : given;
     const ids = await matchingIds(tx, filter, 0, 10);
-    const decided = await decideForMessages(tx, ids, filter, action, context, true);
+    const decided = await decideForMessages(tx, ids, { action, filter, context, rows: 'lock' });
     await writeOperatorDecisions(
       tx,
       decided,

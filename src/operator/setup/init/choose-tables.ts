@@ -50,7 +50,8 @@ export async function chooseTables(
     return { orders, lines, customers, lineLink: null, customerLink: null };
   }
   const lineLink = lines === null ? null : await askLineLink(database, interview, lines, orders, given);
-  const buyer = await askBuyer(database, catalogue, interview, orders, named.customers, given);
+  const asking = { database, interview, given };
+  const buyer = await askBuyer(asking, catalogue, orders, named.customers);
   let customers = named.customers ?? null;
   if (customers === null) {
     const declared = catalogue.tables.filter((one) =>
@@ -61,9 +62,7 @@ export async function chooseTables(
     customers = await ask('customers', declared.length > 0 ? declared : [...found.keys()], found);
   }
   const customerLink =
-    buyer === null || customers === null
-      ? null
-      : await askCustomerKey(database, interview, orders, customers, buyer, given);
+    buyer === null || customers === null ? null : await askCustomerKey(asking, orders, customers, buyer);
   const different = [orders, lines, customers].filter((one) => one !== null);
   if (new Set(different).size < different.length)
     throw new InitError('--orders-table, --lines-table and --customers-table: name three different tables');
@@ -174,18 +173,26 @@ function plainFirst(
   columns: readonly string[],
 ): string[] {
   const plain = columnsFor(table, role).map(({ name }) => name);
-  const rank = (name: string) => (plain.includes(name) ? 0 : isCalledKey(name) ? 1 : 2);
+  const rank = (name: string) => {
+    if (plain.includes(name)) return 0;
+    return isCalledKey(name) ? 1 : 2;
+  };
   return [...columns].sort((a, b) => rank(a) - rank(b));
+}
+
+/** What asking for a column takes. */
+interface Asking {
+  database: ErpDatabase;
+  interview: Interview;
+  given: GivenColumns;
 }
 
 /** The column of the orders that names the buyer, from every key that the orders have to any table. */
 async function askBuyer(
-  database: ErpDatabase,
+  { database, interview, given }: Asking,
   catalogue: Catalogue,
-  interview: Interview,
   orders: CatalogueTable,
   customers: CatalogueTable | undefined,
-  given: GivenColumns,
 ): Promise<string | null> {
   const targets = new Map<string, string>();
   for (const key of orders.foreignKeys) targets.set(namedBy(key), key.table);
@@ -305,12 +312,10 @@ async function tablesWith(
 
 /** The key of the customers that the column of the orders holds, where they have several. */
 async function askCustomerKey(
-  database: ErpDatabase,
-  interview: Interview,
+  { database, interview, given }: Asking,
   orders: CatalogueTable,
   customers: CatalogueTable,
   buyer: string,
-  given: GivenColumns,
 ): Promise<Link | null> {
   const links = linksBy(buyer, orders, customers);
   const [only, ...more] = links;

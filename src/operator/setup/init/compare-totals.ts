@@ -42,7 +42,7 @@ export async function compareTotals(
       ),
     );
     const { rows } = await snapshot.query(
-      sql`SELECT ${joinSql(cells)} FROM (${added(snapshot.dialect, tables, sums, totals, unit)}) s`,
+      sql`SELECT ${joinSql(cells)} FROM (${added(snapshot.dialect, tables, { sums, totals, unit, number: null })}) s`,
       'compare the lines with the totals',
     );
     const cell = (name: string) => Number(rows[0]?.[name] ?? 0);
@@ -68,7 +68,7 @@ export async function differences(
   const NAMED = { text: '3', kind: 'number' } as const;
   return database.snapshot(async (snapshot) => {
     const { rows } = await snapshot.query(
-      sql`SELECT number_, w0, t0 FROM (${added(snapshot.dialect, tables, [sum], [total], unit, number)}) s WHERE ABS(t0 - w0) >= ${rawSql(AGREES)} ORDER BY number_ LIMIT ${NAMED}`,
+      sql`SELECT number_, w0, t0 FROM (${added(snapshot.dialect, tables, { sums: [sum], totals: [total], unit, number })}) s WHERE ABS(t0 - w0) >= ${rawSql(AGREES)} ORDER BY number_ LIMIT ${NAMED}`,
       'look for orders whose lines do not come to their total',
     );
     const amount = (text: string | null | undefined) => Number(text ?? 0).toFixed(2);
@@ -76,28 +76,34 @@ export async function differences(
   });
 }
 
+interface Compared {
+  /** Ways to add up the lines, as SQL. */
+  sums: readonly string[];
+  totals: readonly CatalogueColumn[];
+  unit: MoneyUnit;
+  /** Column of the order's number, selected as number_; null: without it. */
+  number: string | null;
+}
+
 /** The newest orders with their totals as t0, t1 … and the sums of their lines as w0, w1 … */
 function added(
   dialect: ErpDialect,
   { orders, lines, lineLink, lineFilter }: LinesOfOrders,
-  sums: readonly string[],
-  totals: readonly CatalogueColumn[],
-  unit: MoneyUnit,
-  number?: string,
+  { sums, totals, unit, number }: Compared,
 ): Sql {
   const quote = dialect.quoteIdentifier;
   const keys = lineLink.referenced.map((name, at) => ({ name: `o.${quote(name)}`, as: `k${at}` }));
   const values = [
     ...keys.map(({ name, as }) => `${name} AS ${as}`),
     ...totals.map((total, at) => `${moneySql(dialect, 'o', total, unit)} AS t${at}`),
-    ...(number === undefined ? [] : [`o.${quote(number)} AS number_`]),
+    ...(number === null ? [] : [`o.${quote(number)} AS number_`]),
   ];
   const newest = `SELECT ${values.join(', ')} FROM ${tableSql(dialect, orders)} o ORDER BY ${keys.map(({ name }) => `${name} DESC`).join(', ')} LIMIT ${COMPARED}`;
   const on = lineLink.columns.map((name, at) => `l.${quote(name)} = q.k${at}`);
   const columns = [
     ...totals.map((_, at) => `MAX(q.t${at}) AS t${at}`),
     ...sums.map((sum, at) => `SUM(${sum}) AS w${at}`),
-    ...(number === undefined ? [] : ['MAX(q.number_) AS number_']),
+    ...(number === null ? [] : ['MAX(q.number_) AS number_']),
   ];
   return rawSql(
     `SELECT ${columns.join(', ')} FROM (${newest}) q JOIN ${tableSql(dialect, lines)} l ON ${on.join(' AND ')}${lineFilter === null ? '' : ` WHERE ${lineFilter}`} GROUP BY ${keys.map(({ as }) => `q.${as}`).join(', ')}`,

@@ -75,7 +75,8 @@ export function draftUnknown(
 
   const sku = skuOf(catalogue, triple, given);
   const position = pick(lines, 'line.position')?.name;
-  const sortBy = position ? [position] : lines.primaryKey.length > 0 ? lines.primaryKey : lineLink.columns;
+  const keyOfLines = lines.primaryKey.length > 0 ? lines.primaryKey : lineLink.columns;
+  const sortBy = position ? [position] : keyOfLines;
   const ownLineColumns = [...lineLink.columns, ...sortBy];
   const lineNames = {
     ...{ sku: freeName('sku', ownLineColumns), qty: freeName('qty', ownLineColumns) },

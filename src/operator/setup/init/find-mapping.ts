@@ -102,7 +102,8 @@ const present = (names: readonly (string | undefined)[]): string[] => names.flat
 /** @throws InitError for a column that is not there */
 function checkNamed(catalogue: Catalogue, { orders, lines, customers }: TableTriple, given: GivenColumns): void {
   for (const [role, column] of Object.entries(given)) {
-    const own = role.startsWith('line') ? lines : role.startsWith('order') ? orders : customers;
+    const head = role.startsWith('order') ? orders : customers;
+    const own = role.startsWith('line') ? lines : head;
     // A SKU may be in the table of the products, a currency with the customer.
     const tables = /sku|currency/.test(role) ? catalogue.tables : [own];
     const isThere = tables.some((table) =>

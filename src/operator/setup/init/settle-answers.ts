@@ -55,7 +55,8 @@ export async function settleAnswers(
   const isIn = isKnown ? isOneOf(dialect, column, spelled.length > 0 ? spelled : [currency], false) : null;
   const { condition, isWritten } = pending;
   const chosen = [company, isIn].filter((one) => one !== null);
-  const mayBeSent = condition === 'all' ? null : isWritten && chosen.length > 0 ? closedOff(condition) : condition;
+  const closed = isWritten && chosen.length > 0 ? closedOff(condition) : condition;
+  const mayBeSent = condition === 'all' ? null : closed;
   const all = allConditions([mayBeSent, ...chosen]);
   return { installation, timeZone, currency, pending: all, startFrom, textLines };
 }

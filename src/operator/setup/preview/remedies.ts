@@ -79,13 +79,12 @@ const remedies: readonly Remedy[] = [
     /^(\S+) .* is not a whole number/,
     (place, match) => {
       const [, column = ''] = match;
-      return place.isLine && column === columnOfField(place.settings, 'qty', false)
-        ? [
-            'orders.lines.unit: {factor: 1000}, to send 2.5 kg as 2500 g, with orders.lines.rounding: {sku: ROUNDING} for prices below a cent; it changes quantity and price of every line, so that orders that were sent are held for you to confirm',
-          ]
-        : isPlainPrice(place, match)
-          ? workOutPrice
-          : [`${fieldPath(place, column)}: type: amount for a decimal, or text`];
+      if (place.isLine && column === columnOfField(place.settings, 'qty', false))
+        return [
+          'orders.lines.unit: {factor: 1000}, to send 2.5 kg as 2500 g, with orders.lines.rounding: {sku: ROUNDING} for prices below a cent; it changes quantity and price of every line, so that orders that were sent are held for you to confirm',
+        ];
+      if (isPlainPrice(place, match)) return workOutPrice;
+      return [`${fieldPath(place, column)}: type: amount for a decimal, or text`];
     },
   ],
   [

@@ -135,14 +135,13 @@ function ofCustomer(evidence: ProbeEvidence): Finding {
   const body = jsonOf(customer);
   const place = customerIdPlace(evidence);
   const isCode = place !== undefined && lastName(place) === 'customer_code';
+  const ownId = place
+    ? `It gives the customer an id, at ${place}: put {id} into the paths of customers.`
+    : 'It names the customer neither by our code nor by an id; Waybill goes by our code.';
   const state = leavesOf(body).find(({ place: at }) => /^(status|state)$/i.test(lastName(at)))?.place;
   return {
     point,
-    found: isCode
-      ? 'It names the customer by our code.'
-      : place
-        ? `It gives the customer an id, at ${place}: put {id} into the paths of customers.`
-        : 'It names the customer neither by our code nor by an id; Waybill goes by our code.',
+    found: isCode ? 'It names the customer by our code.' : ownId,
     settings: {
       'service.endpoints.createCustomer.successStatus': customer.answer.status,
       ...(place ? { 'service.acknowledgement.customerId': place } : {}),

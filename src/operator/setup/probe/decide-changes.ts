@@ -63,12 +63,11 @@ function update(entity: Entity, trial: ChangeTrial | undefined): Finding {
   const keeps = keepsOthers(trial);
   if (keeps) return is('PATCH', patch.done, 'PATCH changes the fields that it carries and keeps the others.');
   if (put && isDone(put.done)) {
-    const why = !isDone(patch.done)
-      ? 'PATCH is refused'
-      : keeps === false
+    const loses =
+      keeps === false
         ? 'PATCH does not keep the other fields'
-        : 'Whether PATCH keeps the other fields can not be seen';
-    return is('PUT', put.done, `${why}; PUT takes the whole record.`);
+        : 'It cannot be seen whether PATCH keeps the other fields';
+    return is('PUT', put.done, `${isDone(patch.done) ? loses : 'PATCH is refused'}; PUT takes the whole record.`);
   }
   const found = isDone(patch.done) ? 'PATCH is taken, but what it does can not be seen.' : 'No change was taken.';
   return { point, found, settings: {}, ask, evidence };

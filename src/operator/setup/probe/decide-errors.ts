@@ -142,19 +142,19 @@ export function decideSlowDown({ throttled }: ProbeEvidence): Finding {
       evidence: [],
     };
   const header = one.answer.headers['retry-after'];
-  const found =
-    header === undefined
-      ? 'is absent'
-      : /^\d+$/.test(header.trim())
-        ? 'is given in seconds'
-        : retryAfterMs(header, 0) === null
-          ? 'is neither seconds nor a date; Waybill waits as long as it thinks right'
-          : 'is given as a date';
   return {
     point,
-    found: `It ${found}.`,
+    found: `It ${formOfRetryAfter(header)}.`,
     settings: {},
     ask: null,
     evidence: [inShort(one, `Retry-After: ${header?.slice(0, 60) ?? '(none)'}`)],
   };
+}
+
+function formOfRetryAfter(header: string | undefined): string {
+  if (header === undefined) return 'is absent';
+  if (/^\d+$/.test(header.trim())) return 'is given in seconds';
+  return retryAfterMs(header, 0) === null
+    ? 'is neither seconds nor a date; Waybill waits as long as it thinks right'
+    : 'is given as a date';
 }

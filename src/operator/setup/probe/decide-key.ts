@@ -129,14 +129,14 @@ function quoting({ otherForm }: ProbeEvidence, { place, first, again }: KeyTrial
   // Where repeats are refused, the other form is refused as one.
   const isRepeat = otherForm !== undefined && again !== undefined && isRefused(again) && sayTheSame(again, otherForm);
   const isSame = isRepeat || (otherForm && isSameRecord(first, otherForm));
-  const meaning = !otherForm
-    ? 'The key is taken without quotes.'
-    : isSame
-      ? 'The key is the same with quotes and without.'
-      : isRefused(otherForm)
-        ? 'The key has to stand without quotes; with them it is refused.'
-        : 'The key stands without quotes; with them it is another key.';
-  return [{ ...base, found: meaning, evidence }];
+  const meaning = () => {
+    if (!otherForm) return 'The key is taken without quotes.';
+    if (isSame) return 'The key is the same with quotes and without.';
+    return isRefused(otherForm)
+      ? 'The key has to stand without quotes; with them it is refused.'
+      : 'The key stands without quotes; with them it is another key.';
+  };
+  return [{ ...base, found: meaning(), evidence }];
 }
 
 function otherBody({ otherBody: one, order }: ProbeEvidence): Finding {

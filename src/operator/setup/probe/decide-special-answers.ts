@@ -70,14 +70,12 @@ export function decideSpecialAnswers(evidence: ProbeEvidence): Finding[] {
     const patterns = found.filter((one) => one !== null);
     const distinct = [...new Map(patterns.map((one) => [JSON.stringify(one), one])).values()];
     const isKnown = seen.length > 0 && patterns.length === seen.length;
+    const told = isKnown
+      ? 'It is told from other answers.'
+      : 'Nothing in the answer tells it from others of the same status.';
     return {
       point: `"${meaning}"`,
-      found:
-        seen.length === 0
-          ? 'It was not seen.'
-          : isKnown
-            ? 'It is told from other answers.'
-            : 'Nothing in the answer tells it from others of the same status.',
+      found: seen.length === 0 ? 'It was not seen.' : told,
       settings: distinct.length > 0 ? { [`service.answers.${name}`]: distinct as unknown as JsonValue } : {},
       ask: isKnown ? null : `What is answered when ${meaning}? Name it in service.answers.${name}.`,
       evidence: seen.slice(0, 2).map((one) => inShort(one)),

@@ -98,7 +98,8 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
     };
     try {
       const { verdict } = await this.#exchange.run(this, { what, asked, attemptId }, send, {});
-      const problem = verdict.kind === 'read' || answer !== null ? null : 'reason' in verdict ? verdict.reason : null;
+      const isAnswered = verdict.kind === 'read' || answer !== null;
+      const problem = !isAnswered && 'reason' in verdict ? verdict.reason : null;
       return { evidence: { what, asked, answer, problem }, notSent: verdict.kind === 'not_sent' };
     } catch (error) {
       this.lease.unrecordedReads.add(attemptId);

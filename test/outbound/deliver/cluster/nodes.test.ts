@@ -17,6 +17,7 @@ import { nodeNameHere, readLeader, redisAlertOf, shareOf } from '../../../../src
 import { openStore } from '../../../../src/store/open-store.js';
 import { onServers } from '../../../store/stores.js';
 import { everyAttempt } from '../../../support/every-attempt.js';
+import { claimTerms } from '../../../support/jobs/claim-terms.js';
 import { type Lab, useLab } from '../../../support/jobs/job-lab.js';
 import { waitFor } from '../../../support/wait-for.js';
 
@@ -278,7 +279,9 @@ onServers('nodes of a cluster', (store) => {
     const node = async (epoch: number) => {
       const its = await kit.connect();
       while (done.size < 8 || [...done.values()].some((revision) => revision < revisions.length)) {
-        const { claimed } = await its.transaction('claim', (tx) => claimMessages(tx, ids, epoch, now));
+        const { claimed } = await its.transaction('claim', (tx) =>
+          claimMessages(tx, ids, claimTerms({ epoch, nowMs: now })),
+        );
         for (const { sourceKey, revision } of claimed) {
           expect(sending.has(sourceKey), `two of ${sourceKey} at once`).to.equal(false);
           expect(done.get(sourceKey) ?? 0, `before ${sourceKey} revision ${revision}`).to.equal(revision - 1);

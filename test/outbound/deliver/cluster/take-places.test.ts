@@ -149,6 +149,24 @@ const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('pass' as const), n: fc.integer({ min: 1, max: 1_500 }) }) },
 );
 
+function take(world: World, one: typeof step extends fc.Arbitrary<infer One> ? One : never): void {
+  const who = 'who' in one ? world.at(one.who) : undefined;
+  if (one.do === 'join' && world.processes.length < 6) world.join();
+  if (one.do === 'pass') world.pass(one.n);
+  if (!who) return;
+  if (one.do === 'beat') world.beat(who, one.n, one.heard);
+  if (one.do === 'hear') world.hear(who);
+  if (one.do === 'start') for (let n = 0; n < one.n; n++) world.start(who);
+  if (one.do === 'answer') for (let n = 0; n < one.n; n++) world.answer(who);
+  if (one.do === 'die') who.isDead = true;
+  if (one.do === 'again') world.joinAgain(who);
+  if (one.do === 'leave' && who.underWay === 0 && who.row.holder !== null) {
+    who.isDead = true;
+    who.row.holder = null;
+    who.row.releasedAt = world.now;
+  }
+}
+
 describe('the places of a limit among nodes', () => {
   it('are never more in use than the limit, whatever joins, dies, leaves, comes late or changes its mind', () => {
     fc.assert(
@@ -160,21 +178,7 @@ describe('the places of a limit among nodes', () => {
           world.join();
           world.join();
           for (const one of steps) {
-            const who = 'who' in one ? world.at(one.who) : undefined;
-            if (one.do === 'join' && world.processes.length < 6) world.join();
-            if (one.do === 'pass') world.pass(one.n);
-            if (!who) continue;
-            if (one.do === 'beat') world.beat(who, one.n, one.heard);
-            if (one.do === 'hear') world.hear(who);
-            if (one.do === 'start') for (let n = 0; n < one.n; n++) world.start(who);
-            if (one.do === 'answer') for (let n = 0; n < one.n; n++) world.answer(who);
-            if (one.do === 'die') who.isDead = true;
-            if (one.do === 'again') world.joinAgain(who);
-            if (one.do === 'leave' && who.underWay === 0 && who.row.holder !== null) {
-              who.isDead = true;
-              who.row.holder = null;
-              who.row.releasedAt = world.now;
-            }
+            take(world, one);
             if (world.most > requests) return false;
           }
           return true;

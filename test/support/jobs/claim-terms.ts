@@ -1,0 +1,15 @@
+import type { ClaimTerms } from '../../../src/outbound/deliver/claim-messages.js';
+
+const patch = { method: 'PATCH', optional: () => [] } as const;
+
+/** Terms of a claim on which nothing is left: keys never age, and everything is due. */
+export function claimTerms(given: Pick<ClaimTerms, 'epoch' | 'nowMs'> & Partial<ClaimTerms>): ClaimTerms {
+  return {
+    keyLifetimeMs: Number.POSITIVE_INFINITY,
+    updates: { customer: patch, order: patch },
+    newKeyField: null,
+    stillRemoved: new Set(),
+    dueByMs: Number.POSITIVE_INFINITY,
+    ...given,
+  };
+}
