@@ -6,7 +6,7 @@ import type { Head } from './audit-log.js';
 
 type Line = Head & { id: number; at: number };
 
-/** How far one prune has come in a chain. */
+/** Progress of one prune in a chain. */
 interface ChainWalk extends Head {
   /** The youngest time of the lines so far: none that follows is older. */
   sinceMs: number;
@@ -14,7 +14,7 @@ interface ChainWalk extends Head {
   isAtEnd: boolean;
 }
 
-/** How far one prune has come in the log. */
+/** Progress of one prune in the log. */
 export interface AuditWalk {
   afterId: number;
   chains: ReadonlyMap<number, ChainWalk>;

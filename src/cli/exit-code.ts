@@ -1,4 +1,4 @@
-/** What the shell is told. */
+/** Exit codes of every command. */
 export const exitCode = {
   done: 0,
   failed: 1,

@@ -91,7 +91,7 @@ function checkOptions(options: RecoverOptions, settings: Settings): void {
     throw new UsageError('--look-up needs service.endpoints.lookUpOrder in the settings.');
 }
 
-/** What to say where a store was lost together with its witness, in the words of the command line. */
+/** Advice for a store that was lost together with its witness, in the words of the command line. */
 export const lostWithWitness =
   'If a store was lost together with its witness (a new disk, a new machine), say how to find out what it had sent: waybill recover --bindings FILE (an export), --look-up, --from-service --sent-since DATE, or --park.';
 

@@ -195,7 +195,7 @@ async function bindResolved(
   const holders = await BindingHolders.of(tx, claims);
   const bindings = claims.map((row) => ({
     ...row,
-    // Of a record that is bound the person says that a change arrived, not where it is.
+    // For a bound record the person says that a change arrived, not where the record is.
     said: holders.isBound(row.entity, row.sourceKey) ? holders.saidOf(row) : saidOf(row.id),
     acknowledged: provenRecord(row.contentHash, row.record),
     // A person says that it arrived, not what became of its total.

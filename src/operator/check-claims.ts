@@ -23,7 +23,7 @@ export interface SaidClaim {
   serviceId: string;
 }
 
-/** What both sides have of one thing, such as the total; null: that side does not show it. */
+/** Both sides' values of one field, such as the total; null: that side does not show it. */
 export interface ClaimSides {
   what: string;
   ours: string | null;
@@ -31,7 +31,7 @@ export interface ClaimSides {
 }
 
 /**
- * What the service says of a claim. `same`: it shows the same record. `differs`: another one. `absent`: none. `unread`: it could
+ * The service's answer to a claim. `same`: it shows the same record. `differs`: another one. `absent`: none. `unread`: it could
  * not be asked, or its answer tells nothing. `unasked`: nobody asked.
  */
 export interface ClaimCheck {
@@ -107,8 +107,8 @@ const patienceMs = 20_000;
 const mostAtOnce = 20;
 
 /**
- * What the service says of each claim, by the message. Beside a running daemon, which alone may talk to the service, the daemon
- * is asked for it.
+ * Asks the service about each claim, by message. Beside a running daemon, which alone may talk to the service, it asks the
+ * daemon.
  * @param client null: this process never talks to the service itself
  */
 export async function checkClaims(
@@ -225,7 +225,7 @@ async function askTheDaemon(context: JobContext, claims: readonly SaidClaim[]): 
   return new Map([...byQuestion].map(([id, { messageId }]) => [messageId, known.get(id) ?? late]));
 }
 
-/** Whoever asked is gone after so long. */
+/** A question this old has nobody left who waits for its answer. */
 const forgottenAfterMs = 3_600_000;
 
 /** Answers what other processes ask about records at the service: the daemon's part. */

@@ -291,7 +291,7 @@ export async function recordsInAudit(
   return { found, records: [...new Map(records.map((one) => [recordName(one), one])).values()] };
 }
 
-/** What one text names exactly: a key of the ERP, an order number, a customer's code, an id of the service, or an invoice. */
+/** Finds records that one text names exactly: a key of the ERP, an order number, a customer's code, an id of the service, or an invoice. */
 export async function searchRecords(
   tx: Tx,
   text: string,

@@ -40,9 +40,9 @@ export interface OperatedMessage {
 export interface OperatorContext {
   now: ClockReading;
   keyLifetimeMs: number;
-  /** How long the service may work on a request that has ended here. */
+  /** Longest time that the service may still work on a request that has ended here. */
   maxProcessingMs: number;
-  /** How a time is written. */
+  /** Formats a time for people. */
   time: (ms: number) => string;
   /** Whether the service answers a refused key with the same refusal for ever. */
   replaysRefusals: boolean;

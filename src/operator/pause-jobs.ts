@@ -21,7 +21,7 @@ export async function pauseJobs(
       await pauseLane(tx, { lane, cause: 'operator', until_at: null, reason, actor, since_at: at });
     await appendAudit(tx, { event: 'pause', outcome: 'operator', actor, detail: { lanes: [...jobs], reason } }, at);
   });
-  // What the gate of another process knows already still counts there for so long. A timer may end a millisecond early.
+  // The gate of another process trusts its last answer for this long. A timer may end a millisecond early.
   await clock.sleep(oldAnswerMs + 5);
 }
 

@@ -57,7 +57,7 @@ export interface ActionPlan {
   matched: number;
   /** The messages that the action is possible for: what the operator confirms. */
   ids: number[];
-  /** What the service says of each id that a person names: those that it does not show are left alone, unless `unchecked`. */
+  /** Asks the service about each id that a person names: ids that it does not show are left alone, unless `unchecked`. */
   checks: Map<number, ClaimCheck>;
   /** What was shown of each of them: one that changes before the operator answers is left alone. */
   shown: Map<number, string>;
@@ -140,7 +140,7 @@ async function planDecisions(context: JobContext, request: ActionRequest, most: 
   }
 }
 
-/** What a list says, by record. */
+/** Claims of a list, by record. */
 interface ListedRecords {
   /** The line that names the record, and the id at the service that stands there. */
   lines: ReadonlyMap<string, { record: NamedRecord; key: string; serviceId: string | null }>;

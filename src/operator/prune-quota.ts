@@ -15,11 +15,11 @@ type PrunedTable =
   | 'alert'
   | 'figure';
 
-/** What one night may remove from a table, and how much of that is spent. */
+/** Rows that one night may remove from a table, and the part of them that is spent. */
 export interface Quota {
   /** When the night began, in the store's own time. */
   sinceMs: number;
-  /** How many rows there were then. */
+  /** Rows in the table then. */
   rows: number;
   removed: number;
 }
@@ -29,8 +29,8 @@ const nightMs = 20 * 3_600_000;
 const share = 0.05;
 
 /**
- * How many more rows this night may remove. Pure. A twentieth of the table; where rows are kept for less than forty days, twice
- * what becomes due in a day, or the table would grow for ever.
+ * Rows that this night may still remove. Pure. A twentieth of the table; if rows are kept for less than forty days, twice the
+ * share that becomes due in a day, or the table would grow for ever.
  */
 export function leftOf({ rows, removed }: Quota, days: number): number {
   return Math.max(0, Math.ceil(rows * Math.max(share, 2 / days)) - removed);
@@ -41,7 +41,7 @@ export function isOver(quota: Quota, elapsed: Elapsed): boolean {
   return elapsed - quota.sinceMs >= nightMs;
 }
 
-/** How many more rows may be removed from a table this night. @param days for how long its rows are kept */
+/** Rows that this night may still remove from a table. @param days for how long its rows are kept */
 export async function quotaLeft(tx: Tx, table: PrunedTable, days: number, elapsed: Elapsed): Promise<number> {
   let quota = await readQuota(tx, table);
   if (quota === null || isOver(quota, elapsed)) {

@@ -64,7 +64,7 @@ export async function readRecoveryState({
   return store.read('read the hold', async (tx) => {
     const hold = await readRecoveryHold(tx);
     const rekeyedAt = hold?.witness?.rekeyedAt ?? (await readStoreInfo(tx, 'rekeyed_at'));
-    // What went on under another key was created under its first one.
+    // A record that goes on under another key was created under its first one.
     return {
       hold,
       isRekeyed: rekeyedAt !== null || [orders, customers].some(({ replaces }) => replaces !== undefined),
@@ -72,14 +72,14 @@ export async function readRecoveryState({
   });
 }
 
-/** What a recovery would do, which writes nothing. */
+/** Preview of a recovery; it writes nothing. */
 export interface ForeseenRecovery {
   bindings: Omit<ForeseenTakeOver, 'bound' | 'binds'>;
   doubtedBindings: number;
   /** Creates that may have been sent before, of these entities. */
   customers: number;
   orders: number;
-  /** Of those, what would be parked whatever was asked for, because it is held or refused. */
+  /** Those of them that are parked in any case, because they are held or refused. */
   unproven: number;
 }
 
@@ -143,7 +143,7 @@ async function holdDelivery(
   });
   // The witness holds a store before anything is sent from it.
   if (hold.kind !== 'stated') return hold;
-  // What the gate of another process knows already still counts there for so long.
+  // The gate of another process trusts its last answer for this long.
   await clock.sleep(oldAnswerMs + 5);
   const giveUpAt = performance.now() + 2 * settings.service.deadlineSeconds * 1000 + 10_000;
   while (await store.read('look what is under way', isUnderWay)) {

@@ -52,7 +52,7 @@ interface StoryBinding {
   revision: number;
   /** When the service acknowledged it, or a person said that it is there. */
   acknowledgedAt: number;
-  /** Who said that it is there, and what the service showed then; null: the service acknowledged it. */
+  /** The person who said that it is there, and the service's answer then; null: the service acknowledged it. */
   said: SaidBinding | null;
   /** What the service said of it when it was read back; null: it was never read. */
   atService: OrderAtService | null;

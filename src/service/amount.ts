@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * Whether a JSON value is a number with a decimal point or an exponent. `parseJson` keeps the form of an amount: 1200.0 comes as
+ * True for a JSON number with a decimal point or an exponent. `parseJson` keeps the form of an amount: 1200.0 comes as
  * text. It may be 1200 of the smallest unit, or 1200 whole ones, which are a hundred times as much; no reader may choose.
  */
 export function isDecimal(value: unknown): value is string | number {

@@ -99,7 +99,7 @@ export function excerptOf(body: string, secrets: readonly string[]): string {
   return plain.slice(0, maxExcerpt);
 }
 
-/** What is written again keeps the form of every decimal, because any may be an amount. */
+/** Keeps the form of every decimal in rewritten text, because any may be an amount. */
 const isAnyAmount = () => true;
 
 /** A secret of fewer characters may turn up by chance. */

@@ -11,7 +11,7 @@ export interface AnswerPlaces {
   amounts: ReadonlySet<string>;
 }
 
-/** Of an answer of which nothing is read. */
+/** Places of an answer of which nothing is read. */
 export const noPlaces: AnswerPlaces = { values: [], id: null, amounts: new Set() };
 
 /**
@@ -73,7 +73,7 @@ function saysNo(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : !value;
 }
 
-/** Whether an error's place says that there is no error. */
+/** True if the place of an error says that there is no error. */
 function saysNothing(value: unknown): boolean {
   if (typeof value === 'string') return nothing.test(value.trim());
   if (typeof value === 'number') return value === 0 || (value >= 200 && value < 300);

@@ -53,7 +53,7 @@ export function expectFinding(
 
 function lookUpPlaces({ list, id, match, total }: LookUpEndpoint): AnswerPlaces {
   const amounts = amountsAt(total);
-  // Of a list, the other places are in its entries.
+  // The other places of a list are in its entries.
   if (list !== undefined) return { values: [list], id: null, amounts };
   return { values: [id, ...Object.keys(match), ...(total === undefined ? [] : [total])], id, amounts };
 }

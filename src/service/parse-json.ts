@@ -16,8 +16,8 @@ export function parseJson(text: string, isAmount: (name: string) => boolean = ()
   const json = text.startsWith('\uFEFF') ? text.slice(1) : text;
   try {
     const value: unknown = JSON.parse(json);
-    // What is written again to the letter repeats no name, has no decimal that is whole, and rounds no number but a long one. A
-    // short text is not deep.
+    // Text that JSON.stringify repeats to the letter has no name twice and no whole number with a decimal point, and rounds only
+    // long numbers. A short text is not deep.
     if (json.length < 2 * deepest && !/\d{16}/.test(json) && JSON.stringify(value) === json) return value;
     const exact = withExactNumbers(json, isAmount);
     if (exact === json) return value;

@@ -80,7 +80,7 @@ function absentIn(value: unknown): ShownRecord | string {
   return typeof value === 'object' && value !== null ? { kind: 'absent' } : 'the body is no JSON object';
 }
 
-/** What the service shows; amounts in another unit than ours can't be compared. */
+/** The service's values; amounts in another unit than ours can't be compared. */
 function shownRecord(fields: Fields, total: number | null): ShownRecord | string {
   const prices = Array.isArray(fields.items) ? fields.items.map((item) => valueAt(item, 'price')) : [];
   const decimal = prices.find(isDecimal);

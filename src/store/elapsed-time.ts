@@ -40,7 +40,7 @@ interface Lead {
   seenMs: number;
 }
 
-/** What the clocks showed so far. */
+/** Readings of the clocks so far. */
 export interface ClockRecord {
   elapsedMs: number;
   /** The machine that looked last, since its start, and what it had measured then. */
@@ -58,7 +58,7 @@ export interface ClockDoubt {
   aheadMs: number;
 }
 
-/** What may be concluded from all clocks at one moment. */
+/** Conclusions from all clocks at one moment. */
 export interface PassedTime {
   elapsed: Elapsed;
   sure: SureTime;
@@ -113,7 +113,7 @@ function mergeLowest(leads: Lead[]): Lead[] {
   return mergeLowest([{ ms: first.ms, seenMs: Math.max(first.seenMs, second.seenMs) }, ...others]);
 }
 
-/** What follows from the record and from the clocks at the moment of its last look. Pure. @param databaseMs null: it has none of its own */
+/** Concludes from the record and the clocks at its last look. Pure. @param databaseMs null: it has none of its own */
 export function concludeTime({ elapsedMs, leads }: ClockRecord, wallMs: number, databaseMs: number | null): PassedTime {
   const all = leads.map(({ ms }) => ms);
   const sureMs = Math.min(wallMs, elapsedMs + Math.min(...all), databaseMs ?? Number.POSITIVE_INFINITY);

@@ -27,9 +27,9 @@ type StoreInfoName =
   /** What the clock on the wall showed last, beside the time since the machine started; of a node of a cluster, that of its own. */
   | 'clock'
   | `clock/${string}`
-  /** How much time surely passed, see `ClockRecord`. */
+  /** Record of the time that surely passed, see `ClockRecord`. */
   | 'elapsed'
-  /** How many rows of a table were removed lately, see `quotaLeft`. */
+  /** Rows of a table that were removed lately, see `quotaLeft`. */
   | `pruned/${string}`
   /** The audit says already that the clocks keep rows from being removed. */
   | 'prune_deferred';

@@ -3,7 +3,7 @@ import { decimal, group, whole } from './value-types.js';
 const keptDays = (standard: number, meaning: string) => decimal(1, 36_500).default(standard).describe(meaning);
 
 export const retentionSettings = group(
-  'What is deleted, and when: at most a twentieth of each table in a night, by time that surely passed. Bindings are never pruned.',
+  'Ages at which Waybill deletes rows: at most a twentieth of each table in a night, by time that surely passed. It never prunes bindings.',
   {
     messagesDays: keptDays(
       365,

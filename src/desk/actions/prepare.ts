@@ -46,7 +46,7 @@ export interface Prepared {
   /** What is counted, one and many; messages unless it says otherwise. */
   noun?: readonly [one: string, many: string];
   count: number;
-  /** What the service shows of a record that a person says is there; where it does not show the same, that takes a second word. */
+  /** The service's view of a record that a person says is there; if it differs, the person has to confirm again. */
   claims?: readonly { serviceId: string; check: ClaimCheck }[];
   /** What has to be known besides. */
   notes?: readonly string[];
@@ -106,7 +106,7 @@ async function prepareAction(
   const request: ActionRequest = { action, filter, serviceId, reason: '', ...(ids && { ids }) };
   const ask = async (claims: readonly SaidClaim[]): Promise<Map<number, ClaimCheck>> =>
     claims.length > mostAsked ? new Map() : checkClaims(context, null, claims);
-  // What the service does not show is in the preview, and takes a second word.
+  // The preview names records that the service does not show; they need a second confirmation.
   const plan = await planAction(context, { ...request, unchecked: true }, { most: mostAtOnce, ask });
   if (serviceId !== null && plan.ids.length > 1)
     throw new WrongAction('An id of the service names one record, and several match.');

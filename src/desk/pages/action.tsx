@@ -142,12 +142,12 @@ export function ActionPreview({ base, id, person, prepared, settings, reasonIsMi
   );
 }
 
-/** Whether a person has to say that a record is there although the service does not show it. */
+/** True if a person has to insist that a record is there although the service does not show it. */
 export function needsWord({ claims = [] }: Pick<Prepared, 'claims'>): boolean {
   return claims.some(({ check }) => check.kind !== 'same');
 }
 
-/** What the service has under an id, beside ours. */
+/** The service's record under an id, beside ours. */
 function Claim({ serviceId, check: { kind, reason, sides } }: NonNullable<Prepared['claims']>[number]) {
   return (
     <section>

@@ -115,7 +115,7 @@ export async function failPull(tx: Tx, pull: OpenPull, reason: string, nowMs: nu
   await goOn(tx, pull, { outcome: 'failed', reason, ended_at: nowMs });
 }
 
-/** How a pull ended. */
+/** Outcome of a pull. */
 export interface PullEnd {
   /** Why the list is not proven; null: it is. */
   doubt: string | null;

@@ -172,7 +172,7 @@ export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, sinc
   });
 }
 
-/** What reading a record of the service takes. */
+/** Input for reading a record of the service. */
 interface Reading {
   context: JobContext;
   client: ServiceClient;
@@ -235,7 +235,7 @@ async function awaitsOrderId({ store, nowMs }: JobContext, about: readonly Store
   return store.read('look for orders without an answer', (tx) => hasCreateUnderWay(tx, lastAt));
 }
 
-/** Whether all of these events surely came long ago: a clock that is ahead must not give them up. */
+/** True if all of these events surely came long ago: a clock that is ahead must not give them up. */
 async function areLongAgo(context: JobContext, about: readonly StoredEvent[]): Promise<boolean> {
   const { sure } = await context.store.transaction('look at the clocks', (tx) => lookAtClocks(tx, context));
   return about.every(({ receivedAt }) => receivedAt < sure - giveUpMs);

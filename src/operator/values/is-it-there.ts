@@ -49,7 +49,7 @@ export function isItThere(
   return { answer: 'no', words: 'what was sent so far took no effect' };
 }
 
-/** How a record came to its id at the service. Pure. */
+/** Tells the source of a record's id at the service. Pure. */
 export function boundInWords(
   serviceId: string,
   at: number,

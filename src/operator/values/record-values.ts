@@ -25,7 +25,7 @@ export async function knownValues(tx: Tx, entity: Entity, sourceKey: string): Pr
     [entity, sourceKey],
   );
   const [acknowledged] = await tx.rows<{ record: string | null; at: number }>(
-    // What a person said was never acknowledged.
+    // A person's word is no acknowledgement.
     'SELECT acknowledged AS record, acknowledged_at AS at FROM binding WHERE entity=? AND source_key=? AND said_by IS NULL',
     [entity, sourceKey],
   );

@@ -277,7 +277,7 @@ function isOpen(state: MessageState): boolean {
   return state === 'pending' || state === 'sending' || state === 'in_doubt';
 }
 
-/** Whether a record without a binding may still come to the service. */
+/** True if a record without a binding may still come to the service. */
 function mayCome(newest: NewestMessage | null): boolean {
   if (newest?.operation === 'create') return true;
   return newest?.operation === 'update' && (isOpen(newest.state) || newest.state === 'parked');

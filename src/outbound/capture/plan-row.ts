@@ -192,7 +192,7 @@ export function planRow(
   };
 }
 
-/** What a row is parked for: a row that cannot be sent at all comes before a doubt, and a doubt before a brake. */
+/** Reason to park a row: an unsendable row comes before a doubt, and a doubt before a brake. */
 function parkedFor(why: {
   unmapped: string | null;
   conflict: string | null;

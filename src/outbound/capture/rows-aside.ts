@@ -59,7 +59,7 @@ export function orderReadiness(input: OrderReadinessInput): OrderReadiness {
 export interface FirstSeen {
   /** For people. */
   firstSeenAt: number;
-  /** What the wait is counted from; null: an older version of Waybill noted it. */
+  /** Start of the wait; null: an older version of Waybill noted it. */
   firstSeenElapsed: Elapsed | null;
   contentHash: string;
   reason: string;

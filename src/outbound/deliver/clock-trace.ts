@@ -197,13 +197,13 @@ async function createsEnded(tx: Tx, bootId: string): Promise<{ id: number }[]> {
   );
 }
 
-/** How long the machine was down is known by the clock on the wall alone, which may have been set meanwhile: none of it counts. */
+/** Discards the time that the machine was down: only the wall clock knows it, and somebody may have set that clock meanwhile. */
 async function countFromBoot(tx: Tx, before: string, { bootId, bootMs, wallMs }: ClockReading): Promise<void> {
   const ids = (await createsEnded(tx, before)).map(({ id }) => id);
   await noteEnds(tx, ids, { bootId, bootMs: 0, wallMs: wallMs - bootMs });
 }
 
-/** What the clock on the wall showed at these moments, by the clock as it is now. */
+/** Moves these moments to the wall clock as it is now. */
 async function moveEnds(tx: Tx, bootId: string, byMs: number): Promise<void> {
   const moved = 'UPDATE outbox_message SET ended_at=ended_at+?, absent_at=absent_at+? WHERE';
   await inParts(tx, await createsEnded(tx, bootId), moved, [byMs, byMs]);

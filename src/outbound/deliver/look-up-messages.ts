@@ -259,9 +259,8 @@ export type LookUpDecision =
   | { to: 'parked'; parkClass: ParkClass; reason: string };
 
 /**
- * What follows from what a look-up found. Pure. Only one exact match proves that a record exists. That it does not exist is
- * proven by a service whose look-up sees at once what was created, after it can not be working on a request for it any more, and
- * when two look-ups agree.
+ * Decides from the finding of a look-up. Pure. Only one exact match proves that a record exists. Two look-ups that agree prove
+ * that it does not exist, if the service shows a new record at once and can no longer be working on a request for it.
  * @param message.expectedTotal sum of its lines in the service's unit; null where there is nothing to compare
  */
 export function decideLookUp(
@@ -312,7 +311,7 @@ export function decideLookUp(
   }
 }
 
-/** What follows from a look-up that found nothing; null: it is absent, and that proves nothing at this service. */
+/** Decides after a look-up that found nothing; null: it is absent, and that proves nothing at this service. */
 function decideAbsence(
   { doubt, askedAt }: Pick<LookUpMessage, 'doubt' | 'askedAt'>,
   { absenceProves, maxProcessingMs }: { absenceProves: boolean; maxProcessingMs: number },

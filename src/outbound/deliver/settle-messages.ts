@@ -191,7 +191,7 @@ export async function settleMessages(
     epoch,
     now.wallMs,
   );
-  // What did not deliver its message may take effect yet, whatever was answered.
+  // A request that did not deliver its message may still take effect, whatever the answer said.
   const undelivered = settled.filter(
     ({ about, sent, transition }) =>
       about.operation === 'create' && transition.state !== 'delivered' && sent.startedAtMs !== null,

@@ -1,8 +1,8 @@
 import { type ClockReading, clockToleranceMs, surelyPassedMs } from '../../store/clock.js';
 
 /**
- * What is on record of a create that may have reached the service. That the service shows nothing of it now does not say that
- * nothing will come: it may still be working on the last request.
+ * Record of a create that may have reached the service. A service that shows nothing of it now may still be working on the last
+ * request.
  */
 export interface Doubt {
   /** When the last request for it had ended here at the latest; null: not known. */
@@ -20,11 +20,11 @@ export function betweenLookUpsMs(maxProcessingMs: number): number {
 export type AbsenceStep = { next: 'wait'; inMs: number } | { next: 'first look-up' } | { next: 'last look-up' };
 
 /**
- * What a look-up that is made now, and finds nothing, says of a create. Pure.
+ * Weighs a look-up that finds nothing of a create now. Pure.
  * @param maxProcessingMs how long the service may work on a request that has ended here
  */
 export function absenceStep({ ended, absent }: Doubt, now: ClockReading, maxProcessingMs: number): AbsenceStep {
-  // What is not on record began to rest just now.
+  // A create without an end on record began to rest just now.
   const restedMs = ended === null ? 0 : surelyPassedMs(ended, now);
   if (restedMs < maxProcessingMs) return { next: 'wait', inMs: maxProcessingMs - restedMs };
   if (absent === null) return { next: 'first look-up' };
@@ -42,7 +42,7 @@ export function mayTakeEffectUntil(
   maxProcessingMs: number,
 ): number | null {
   if (ended === null && claimedAt === null) return null;
-  // Of an earlier version the end is not on record: a request may take as long as clocks may differ, and no longer.
+  // An earlier version recorded no end: assume that a request takes no longer than clocks may differ.
   const since = ended ?? { wallMs: (claimedAt as number) + clockToleranceMs, bootId: '', bootMs: 0 };
   const leftMs = maxProcessingMs - surelyPassedMs(since, now);
   return leftMs > 0 ? now.wallMs + leftMs : null;

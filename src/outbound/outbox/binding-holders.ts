@@ -43,7 +43,7 @@ export interface OrderWords {
 /** A person's word that a record is at the service under its id, which the service has not acknowledged since. */
 export interface SaidBinding {
   by: string;
-  /** What the service showed under the id: `same`, or why that is not known. */
+  /** The service's answer for the id: `same`, or the reason why that is not known. */
   check: string;
 }
 
@@ -129,7 +129,7 @@ export class BindingHolders {
   }
 }
 
-/** What is wrong, and which two ids or records a person has to look at. Pure. */
+/** Describes the problem, with the two ids or records that a person has to look at. Pure. */
 export function problemInWords({ entity, serviceId }: BindingClaim, problem: BindingProblem): string {
   if (problem.kind === 'taken') return `${serviceId} is the ${entity} with the key ${problem.heldBy} already`;
   return `this ${entity} is ${problem.boundTo} at the service already, and ${serviceId} is another one there`;

@@ -118,7 +118,7 @@ function time(ms: number): string {
 /** Kept in the store from the discovery of a loss until `waybill recover` has dealt with it. */
 export interface RecoveryHold extends StoreLoss {
   since: number;
-  /** What the witness said; null: there was none. */
+  /** Content of the witness; null: there was none. */
   witness: Witness | null;
   /** When the newest audit line of a copy was written: nothing that the copy does not know was sent before it. Null: no copy. */
   copyAt: number | null;
@@ -348,7 +348,7 @@ const everyMs = 3_000;
 export class WitnessKeeper {
   #renewing: Promise<void> = Promise.resolve();
   #failed = false;
-  /** What the file said last. */
+  /** Last content of the file. */
   #said: Witness | null = null;
   #stopped = false;
   #timer: NodeJS.Timeout | null = null;

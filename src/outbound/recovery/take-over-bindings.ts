@@ -99,7 +99,7 @@ function sortOut(rows: readonly ExportedRow[]) {
   return { open, closed, adoptions };
 }
 
-/** What an export would change here. */
+/** Changes that an export would make here. */
 export interface ForeseenTakeOver extends Pick<TakenOverBindings, 'imported' | 'older' | 'taken' | 'refused'> {
   removed: number;
   /** Bound records, after it. */

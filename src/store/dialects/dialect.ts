@@ -104,7 +104,7 @@ export interface StoreDialect {
   readonly forShare: string;
   readonly skipLocked: string;
   readonly nowMs: string;
-  /** Whether that may be the clock of another machine. */
+  /** True if that may be the clock of another machine. */
   readonly hasOwnClock: boolean;
   /** What to run after personal data was deleted, so that no log of the database keeps it. */
   readonly afterErasing: string | null;

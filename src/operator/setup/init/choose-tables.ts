@@ -13,9 +13,9 @@ export interface TableTriple {
   orders: CatalogueTable;
   lines: CatalogueTable;
   customers: CatalogueTable;
-  /** Of the lines to the orders. */
+  /** Links the lines to the orders. */
   lineLink: Link;
-  /** Of the orders to the customers. */
+  /** Links the orders to the customers. */
   customerLink: Link;
 }
 
@@ -180,7 +180,7 @@ function plainFirst(
   return [...columns].sort((a, b) => rank(a) - rank(b));
 }
 
-/** What asking for a column takes. */
+/** Input for a question about a column. */
 interface Asking {
   database: ErpDatabase;
   interview: Interview;

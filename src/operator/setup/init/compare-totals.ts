@@ -4,7 +4,7 @@ import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
 import type { Link } from './find-links.js';
 import { type MoneyUnit, moneySql } from './money-choices.js';
 
-/** How many orders are added up: the newest by their key. */
+/** Number of orders to add up: the newest by their key. */
 const COMPARED = 300;
 
 /** The lines of an unknown schema beside their orders, for adding them up. */

@@ -9,7 +9,7 @@ import { keysOf } from './find-links.js';
 import { exactSql, moneySql } from './money-choices.js';
 import { type ColumnRole, numberingPart } from './words.js';
 
-/** What a person chose of an unknown schema. */
+/** A person's choices for an unknown schema. */
 export interface Chosen {
   money: Money;
   /** The column that people know an order by. */

@@ -40,7 +40,7 @@ export interface Draft {
     company?: string | undefined;
     /** The condition for confirmed orders, where the schema says what its codes mean; with the reason for people. */
     confirmed?: { condition: string; meaning: string } | undefined;
-    /** What a person chose of an unknown schema: nothing of it is taken from the data. Pending is null while it is open. */
+    /** A person's choices for an unknown schema; the data settles none of them. Pending is null while it is open. */
     asked?: { pending: Pending | null };
     cancelled?: { column: string; values: readonly (string | number)[] } | undefined;
     /** Column with the key of the order that this one goes on for. */

@@ -66,7 +66,7 @@ async function valuesOf(
   // Times tell something by being there: a row that was removed has one.
   if (isTime(column)) return emptyOrNot(snapshot, table, column.name);
   const most = saysCompany(column.name) ? COMPANIES : FEW;
-  // Of a column with many values, the database reads few rows here.
+  // The limit makes the database read few rows of a column with many values.
   const limit = { text: `${most + 1}`, kind: 'number' } as const;
   const { rows } = await snapshot.query(
     sql`SELECT DISTINCT ${name} AS v FROM ${from} LIMIT ${limit}`,
@@ -85,7 +85,7 @@ async function valuesOf(
 
 const numberIn = (value: string | null | undefined) => (value == null ? null : Number(value));
 
-/** How many rows have a value and how many have none; null unless there are both. */
+/** Counts rows with and without a value; null unless there are both. */
 async function emptyOrNot(snapshot: ErpSnapshot, table: CatalogueTable, column: string): Promise<FewValued | null> {
   const name = rawSql(snapshot.dialect.quoteIdentifier(column));
   const { rows } = await snapshot.query(

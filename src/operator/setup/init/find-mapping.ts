@@ -13,7 +13,7 @@ import { withDates, withUniqueCode } from './look-at-values.js';
 import { askOrders, askRows, conditionFor } from './which-rows.js';
 import { type ColumnRole, numberingPart } from './words.js';
 
-/** What the flags say of an unknown schema. */
+/** Answers about an unknown schema that the flags give. */
 export interface GivenChoices {
   columns: GivenColumns;
   /** `COLUMN=VALUES` of the orders and of the lines that may be sent. */

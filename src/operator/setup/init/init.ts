@@ -15,7 +15,7 @@ import { type Trial, tryMapping } from './trial.js';
 export interface InitRequest {
   interview: Interview;
   places: Places;
-  /** What a person chose of an unknown schema, by flags. */
+  /** A person's choices for an unknown schema, given by flags. */
   given: GivenChoices;
   /** A preset by name; `none`: read the schema as an unknown one. */
   preset: string | undefined;

@@ -18,7 +18,7 @@ export interface MoneyWay {
   sum: string;
   /** For people. */
   words: string;
-  /** How the discount beside the price is read, where there is one. */
+  /** Meaning of the discount beside the price, if there is one. */
   discount?: DiscountUnit;
 }
 
