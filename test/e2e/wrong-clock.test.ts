@@ -25,12 +25,13 @@ eachStore(behaviour('postgres'), (type, name) =>
       const erp = { type: 'sqlite', file: `${kit.folder}/erp.sqlite` } as const;
       await createSampleErp({ target: erp, customers: 5, orders: 40 });
       sandbox = await startSandbox({ token: canary.token });
-      const server = { postgres: kit.postgres, mysql: kit.mariaDb, sqlite: null }[type];
+      const server =
+        type === 'sqlite' ? null : { type, database: (type === 'mysql' ? kit.mariaDb : kit.postgres).database };
       const waybill = new Installation({
         folder: kit.folder,
         serviceUrl: sandbox.url,
         erp,
-        store: server && type !== 'sqlite' ? { type, database: server.database } : { type: 'sqlite' },
+        store: server ?? { type: 'sqlite' },
         settings: {
           ...(type === 'sqlite' ? { store: kit.settings } : {}),
           schedule: { capture: '* * * * * *', pull: '*/2 * * * * *', prune: '*/2 * * * * *' },

@@ -2,9 +2,10 @@ import { hash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { allCommands, run } from '../../src/cli/run.js';
 import { rememberSettings } from '../../src/config/load-settings.js';
+import { projectRoot } from '../support/project-root.js';
 import { drawHistory, type History, kindOf, shrink, tell, vocabulary } from './history.js';
 import { real, realFs } from './machine/intercept.js';
 import { interceptStore } from './machine/intercept-store.js';
@@ -29,10 +30,11 @@ function historyIn(text: string): History {
 
 /** A module that is loaded in the middle of a history would take real time. */
 async function loadEverything(): Promise<void> {
-  const root = fileURLToPath(new URL('../../src/', import.meta.url));
-  const files = realFs.readdirSync(root, { recursive: true }) as string[];
-  for (const file of files.filter((one) => one.endsWith('.js') && !/main\.js$|settings-reference/.test(one)))
-    await import(pathToFileURL(join(root, file)).href);
+  // Listed from the sources, because the compiled file of a deleted source stays behind.
+  const sources = realFs.readdirSync(join(projectRoot, 'src'), { recursive: true }) as string[];
+  const compiled = sources.filter((one) => /\.tsx?$/.test(one)).map((one) => one.replace(/\.tsx?$/, '.js'));
+  for (const file of compiled.filter((one) => !/main\.js$|settings-reference/.test(one)))
+    await import(pathToFileURL(join(projectRoot, 'dist/src', file)).href);
   createRequire(import.meta.url)('undici/lib/core/connect.js');
 }
 
