@@ -32,8 +32,8 @@ export async function lastRecords(
 }
 
 /**
- * Of these orders, whose rows are gone: the key under which each seems to stand now. There it is held for a person, or its row can't
- * be sent as it is.
+ * Finds the key under which each of these orders, whose rows are gone, seems to go on. Under that key a person has to look at it,
+ * or its row can't be sent as it is.
  */
 export async function heldAsRenamed(tx: Tx, keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (keys.length === 0) return new Map();

@@ -234,7 +234,7 @@ export async function settleReplacements(
   return settled;
 }
 
-/** What orders under new keys mean for the rest of their page. */
+/** Consequences of orders under new keys for the rest of their page. */
 interface SettledRenames {
   /** Known keys of orders that may be at the service, by new key: a person says whether it is the same order. */
   seems: ReadonlyMap<string, string>;
