@@ -80,7 +80,7 @@ onSqliteLabAnd('postgres', 'a service without keys that is still working on a re
     const [late] = numbers as [string];
     // Nobody can tell it from a slow one, and a busy machine can't be too late to ask for it.
     service.fateOf = (note) => (note === late ? 'lost' : quick);
-    await lab.deliver({ retryHorizonMs: 300 });
+    await lab.deliver({ retryHorizonMs: 10_000 });
     expect(notes()).to.deep.equal(numbers.filter((number) => number !== late));
     const [message] = await kit.rows('SELECT * FROM outbox_message WHERE number=?', [late]);
     expect(message).to.include({ state: 'in_doubt' });
