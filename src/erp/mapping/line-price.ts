@@ -1,3 +1,4 @@
+import { decimalText } from '../../model/minor-units.js';
 import type { ErpRow } from '../erp-database.js';
 import {
   columnOf,
@@ -67,7 +68,7 @@ export function priceByAmount(
   const qty = BigInt(quantity.qty);
   const { price, rest } = priceFor(qty, amount);
   if (rest === 0n || roundingSku !== undefined) return { value: { price: Number(price), rest } };
-  const nearest = `${qty} × ${formatMinor(price, scale)} is ${formatMinor(qty * price, scale)}`;
+  const nearest = `${qty} × ${decimalText(price, scale)} is ${decimalText(qty * price, scale)}`;
   return {
     problem: `no price comes to ${what}: ${nearest}; name a SKU for the difference in orders.lines.rounding, or correct it in the ERP`,
   };
@@ -91,13 +92,13 @@ function lineAmount(row: ErpRow, quantity: Quantity, mapping: LineMapping): Outc
     const amount = toScaledInteger(product, unitScale, rounding);
     if (amount === null)
       return { problem: `${asked} has more than ${scale} decimals; correct it in the ERP, or set amounts.rounding` };
-    if (isSafe(amount)) return { value: { amount, what: `${formatMinor(amount, scale)} (${asked})` } };
+    if (isSafe(amount)) return { value: { amount, what: `${decimalText(amount, scale)} (${asked})` } };
     return { problem: `${asked} is too large to be sent exactly; correct it in the ERP` };
   }
   const stated = mapField(row, mapping.amount, mapping);
   if ('problem' in stated) return stated;
   const amount = BigInt(Number(stated.value));
-  const what = `${columnOf(row, mapping.amount)} ${formatMinor(amount, scale)}`;
+  const what = `${columnOf(row, mapping.amount)} ${decimalText(amount, scale)}`;
   const isAlone = own === undefined || isEmpty(row, own);
   if (isAlone || ('digits' in product && agrees(quantity.decimal, product, amount, unitScale)))
     return { value: { amount, what } };
@@ -152,11 +153,4 @@ export function agrees(qty: Decimal, product: Decimal, amount: bigint, scale: nu
   const at = (digits: bigint, own: number) => digits * 10n ** BigInt(own - exponent);
   const difference = at(product.digits, product.exponent + scale) - at(amount, 0);
   return 2n * (difference < 0n ? -difference : difference) <= at(qty.digits, qty.exponent) + at(1n, 0);
-}
-
-/** Minor units as people write them: -5 with two decimals is -0.05. */
-export function formatMinor(amount: bigint, scale: number): string {
-  const digits = `${amount < 0n ? -amount : amount}`.padStart(scale + 1, '0');
-  const point = digits.length - scale;
-  return `${amount < 0n ? '-' : ''}${digits.slice(0, point)}${scale === 0 ? '' : `.${digits.slice(point)}`}`;
 }

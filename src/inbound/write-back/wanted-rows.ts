@@ -1,6 +1,7 @@
 import type { Settings } from '../../config/settings.js';
 import { currencyScales, sentCurrency } from '../../erp/mapping/money.js';
 import { wallText } from '../../erp/time/wall-time.js';
+import { decimalText } from '../../model/minor-units.js';
 import type { Entity } from '../../model/record.js';
 import type { WriteBackKind, WriteBackRow } from '../../model/write-back.js';
 import type { ParkClass } from '../../outbound/outbox/message.js';
@@ -146,7 +147,7 @@ function invoiceRow(invoice: KnownInvoice, form: WriteBackForm): WriteBackRow {
   return {
     invoice_no: invoice.invoiceNo,
     customer_code: invoice.customerCode,
-    amount: decimalText(String(invoice.amount), form.scale),
+    amount: decimalText(invoice.amount, form.scale),
     currency: form.currency,
     due_date: invoice.dueDate,
     status: invoice.status,
@@ -154,12 +155,4 @@ function invoiceRow(invoice: KnownInvoice, form: WriteBackForm): WriteBackRow {
     no_longer_listed_at: invoice.unlistedAt === null ? null : form.wallText(invoice.unlistedAt),
     status_when_it_left: invoice.leftStatus,
   };
-}
-
-/** `-1999` with a scale of 2 is `-19.99`. Text to text: nothing passes through a float. */
-export function decimalText(minor: string, scale: number): string {
-  if (scale === 0) return minor;
-  const sign = minor.startsWith('-') ? '-' : '';
-  const digits = minor.slice(sign.length).padStart(scale + 1, '0');
-  return `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }

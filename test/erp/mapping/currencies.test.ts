@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { formatMinor } from '../../../src/erp/mapping/line-price.js';
 import type { FieldPlan } from '../../../src/erp/mapping/map-field.js';
 import { mapOrder, type OrderMapping } from '../../../src/erp/mapping/map-records.js';
+import { decimalText } from '../../../src/model/minor-units.js';
 
 const field = (name: string, column: string, type: FieldPlan['type']): FieldPlan => {
   return { name, source: { column, kind: 'text' }, type, optional: false, isRequired: true };
@@ -82,7 +82,7 @@ describe('the currency of an order', () => {
   it('scales every amount by its own exponent', () => {
     fc.assert(
       fc.property(fc.constantFrom(...scales), fc.bigInt({ min: 0n, max: 10n ** 12n }), ([code, scale], minor) => {
-        const { sent } = read(code, formatMinor(minor, scale));
+        const { sent } = read(code, decimalText(minor, scale));
         expect(sent).to.have.nested.property('items[0].price', Number(minor));
       }),
     );

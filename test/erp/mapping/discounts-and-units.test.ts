@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { UnitPlan } from '../../../src/erp/mapping/line-price.js';
-import { formatMinor, shareLeft } from '../../../src/erp/mapping/line-price.js';
+import { shareLeft } from '../../../src/erp/mapping/line-price.js';
 import type { FieldPlan } from '../../../src/erp/mapping/map-field.js';
 import { mapOrder, type OrderMapping } from '../../../src/erp/mapping/map-records.js';
+import { decimalText } from '../../../src/model/minor-units.js';
 
 const field = (name: string, column: string, type: FieldPlan['type'], optional = false): FieldPlan => {
   return { name, source: { column, kind: 'text' }, type, optional, isRequired: true };
@@ -193,7 +194,7 @@ describe('quantity, price, discount and unit together', () => {
         fc.boolean(),
         (given, rounding, has) => {
           const lines = given.map(({ qty, price, off, uom }) =>
-            line(formatMinor(BigInt(qty), 3), formatMinor(BigInt(price), 4), { off: formatMinor(BigInt(off), 2), uom }),
+            line(decimalText(BigInt(qty), 3), decimalText(BigInt(price), 4), { off: decimalText(BigInt(off), 2), uom }),
           );
           const sent = map(lines, { ...percent, unit: grams, rounding, ...(has && { roundingSku: 'R' }) });
           // Worked out in 10^-11 of the currency: three decimals of the quantity, four of the price, four of the share.

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { agrees, formatMinor, priceFor, times } from '../../../src/erp/mapping/line-price.js';
+import { agrees, priceFor, times } from '../../../src/erp/mapping/line-price.js';
 import type { FieldPlan } from '../../../src/erp/mapping/map-field.js';
 import { mapOrder, type OrderMapping } from '../../../src/erp/mapping/map-records.js';
 import { parseDecimal } from '../../../src/erp/mapping/money.js';
+import { decimalText } from '../../../src/model/minor-units.js';
 
 const field = (name: string, column: string, type: FieldPlan['type']): FieldPlan => {
   return { name, source: { column, kind: 'text' }, type, optional: false, isRequired: true };
@@ -90,7 +91,7 @@ describe('the amount of a line', () => {
     });
     fc.assert(
       fc.property(lines, fc.boolean(), (given, hasSku) => {
-        const rows = given.map(([qty, net]) => line(`${qty}`, formatMinor(BigInt(net), 2)));
+        const rows = given.map(([qty, net]) => line(`${qty}`, decimalText(BigInt(net), 2)));
         const sent = map(rows, hasSku ? { roundingSku: 'R' } : {});
         const isExact = given.every(([qty, net]) => net % qty === 0);
         expect(typeof sent === 'string').to.equal(!hasSku && !isExact);
@@ -117,7 +118,7 @@ describe('the amount of a line', () => {
     const cents = fc.bigInt({ min: -(10n ** 9n), max: 10n ** 9n });
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: 1000n }), cents, (qty, unit) => {
-        const decimal = parseDecimal(formatMinor(unit, 2));
+        const decimal = parseDecimal(decimalText(unit, 2));
         if (decimal === null) throw new Error('no decimal');
         const quantity = { digits: qty, exponent: 0 };
         const product = times(quantity, decimal);

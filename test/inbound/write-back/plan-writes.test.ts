@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { decimalText, orderRow } from '../../../src/inbound/write-back/wanted-rows.js';
+import { orderRow } from '../../../src/inbound/write-back/wanted-rows.js';
 import { planWrites } from '../../../src/inbound/write-back/write-back-batch.js';
 import { writeBackDelayMs } from '../../../src/inbound/write-back/write-back-run.js';
 import type { WrittenRow } from '../../../src/inbound/write-back/write-back-state.js';
+import { decimalText } from '../../../src/model/minor-units.js';
 import type { WriteBackRow } from '../../../src/model/write-back.js';
 
 const key: fc.Arbitrary<string> = fc.constantFrom('1', '2', '3', 'ä/1', '');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { formatAmount } from '../../src/operator/format.js';
+import { formatAmount } from '../../src/model/minor-units.js';
 
 describe('an amount as people write it', () => {
   for (const [minor, decimals, text] of [
