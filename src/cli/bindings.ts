@@ -1,9 +1,9 @@
 import { Argument, type Command } from 'commander';
 import type { Entity, JsonValue } from '../model/record.js';
+import { moveProblem, moveRecordBinding, newestMessage } from '../operator/actions/move-binding.js';
 import { checkClaims, checkInWords, sidesInWords, unasked } from '../operator/check-claims.js';
 import type { FindBy } from '../operator/find-records.js';
 import { shorten } from '../operator/format.js';
-import { moveProblem, moveRecordBinding, newestMessage } from '../operator/move-binding.js';
 import { type Adoption, countAdoptions, differingFields, listAdoptions } from '../outbound/outbox/adoptions.js';
 import { exportBindings } from './bindings-file.js';
 import {

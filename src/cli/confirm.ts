@@ -7,7 +7,7 @@ import {
   type HeldFilter,
   type HeldSummary,
   summariseHeld,
-} from '../operator/confirm-held.js';
+} from '../operator/actions/held-changes.js';
 import type { FindBy } from '../operator/find-records.js';
 import { amountFormatter, shorten } from '../operator/format.js';
 import { heldWords } from '../operator/words.js';

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
+import { customerTraces, forgetCustomer, whyNotForget } from '../operator/actions/forget-customer.js';
 import type { FindBy } from '../operator/find-records.js';
-import { customerTraces, forgetCustomer, whyNotForget } from '../operator/forget-customer.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand } from './command.js';
 import { byOption, meantBy } from './named-records.js';
 

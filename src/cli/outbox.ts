@@ -1,5 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { Entity } from '../model/record.js';
+import type { OperatorAction } from '../operator/actions/decide-message.js';
+import { type ActionPlan, type ActionRequest, actOnMessages, planAction } from '../operator/actions/message-actions.js';
 import { checkClaims, type SaidClaim, sidesInWords } from '../operator/check-claims.js';
 import { type FindBy, recordsNamed } from '../operator/find-records.js';
 import { shorten } from '../operator/format.js';
@@ -11,8 +13,6 @@ import {
   listMessages,
   type MessageFilter,
 } from '../operator/list-messages.js';
-import type { OperatorAction } from '../operator/operator-action.js';
-import { type ActionPlan, type ActionRequest, actOnMessages, planAction } from '../operator/plan-action.js';
 import { actionWords } from '../operator/words.js';
 import { type MessageState, messageStates, type ParkClass, parkClasses } from '../outbound/outbox/message.js';
 import {

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
 import { defaultSource, inSource } from '../model/record.js';
-import { pausableJobs, pauseJobs, resumeLanes } from '../operator/pause-jobs.js';
+import { pausableJobs, pauseJobs, resumeLanes } from '../operator/actions/pause-jobs.js';
 import { type Lane, laneArguments } from '../store/lane-pauses.js';
 import {
   type CommonOptions,

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { pipeline, Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { CsvError, type Info, parse } from 'csv-parse';
-import type { NamedRecords } from '../operator/plan-action.js';
+import type { NamedRecords } from '../operator/actions/message-actions.js';
 import type { AdoptionLine } from '../outbound/adoption/adopt-file.js';
 import { UsageError } from './command.js';
 

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { ErpReader } from '../erp/erp-reader.js';
 import { openErpReader } from '../erp/open-erp.js';
-import type { FindBy } from '../operator/find-records.js';
 import {
   checkKeys,
   keepKeys,
@@ -10,8 +9,9 @@ import {
   rekey,
   whyNotSame,
   withEveryRecord,
-} from '../operator/rekey.js';
-import { type RecordRekey, rekeyRecord } from '../operator/rekey-record.js';
+} from '../operator/actions/rekey.js';
+import { type RecordRekey, rekeyRecord } from '../operator/actions/rekey-record.js';
+import type { FindBy } from '../operator/find-records.js';
 import {
   atSource,
   type CommandApp,

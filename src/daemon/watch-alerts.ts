@@ -2,7 +2,7 @@ import { firstAuditAt } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import { heldDropCause, isDropHeld } from '../inbound/invoices/drop-brake.js';
 import { inSource } from '../model/record.js';
-import { isAnythingHeld } from '../operator/confirm-held.js';
+import { isAnythingHeld } from '../operator/actions/held-changes.js';
 import { isOutdated, isPastForbiddenRead } from '../outbound/deliver/profile-notices.js';
 import { quietMs } from '../outbound/deliver/quiet-hours.js';
 import { areOrdersDoubted, forgottenKeysAlert } from '../outbound/recovery/forgotten-keys.js';

@@ -3,7 +3,7 @@ import type { Adoption } from '../outbound/outbox/adoptions.js';
 import { keyKnownUntil, mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
 import { isOtherRecord } from '../outbound/outbox/message.js';
 import { describePause, describeRemedy, type LanePause, laneArguments } from '../store/lane-pauses.js';
-import type { OperatorContext } from './operator-action.js';
+import type { OperatorContext } from './actions/decide-message.js';
 import { replacedInWords } from './story-timeline.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
 import { boundInWords } from './values/is-it-there.js';

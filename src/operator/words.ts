@@ -1,7 +1,7 @@
 import type { AuditLine } from '../audit/read-audit.js';
 import type { LastPull } from '../inbound/invoices/pull-record.js';
-import type { Confirmation } from './confirm-held.js';
-import type { OperatorAction } from './operator-action.js';
+import type { OperatorAction } from './actions/decide-message.js';
+import type { Confirmation } from './actions/held-changes.js';
 
 interface ActionWords {
   question: string;

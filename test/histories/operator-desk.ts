@@ -1,8 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../src/operator/act-on-messages.js';
-import { confirmHeld, summariseHeld } from '../../src/operator/confirm-held.js';
+import type { OperatorAction } from '../../src/operator/actions/decide-message.js';
+import { confirmHeld, summariseHeld } from '../../src/operator/actions/held-changes.js';
+import {
+  decideForMessages,
+  matchingIds,
+  writeOperatorDecisions,
+} from '../../src/operator/actions/operated-messages.js';
 import type { MessageFilter } from '../../src/operator/list-messages.js';
-import type { OperatorAction } from '../../src/operator/operator-action.js';
 import { readClock } from '../../src/store/clock.js';
 import { resumeLane } from '../../src/store/lane-pauses.js';
 import type { HistoryStore } from './history-store.js';

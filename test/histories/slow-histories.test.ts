@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { settingsFrom } from '../../src/config/load-settings.js';
 import type { Settings } from '../../src/config/settings.js';
 import { sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
-import { actOnMessages, planAction } from '../../src/operator/plan-action.js';
+import { actOnMessages, planAction } from '../../src/operator/actions/message-actions.js';
 import { capture } from '../../src/outbound/capture/capture.js';
 import { deliver } from '../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { actOnMessages, planAction } from '../../src/operator/actions/message-actions.js';
 import { answerQuestions, checkClaims, judgeClaim, type SaidClaim } from '../../src/operator/check-claims.js';
-import { actOnMessages, planAction } from '../../src/operator/plan-action.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { editSampleLine } from '../support/change-sample-erp.js';
 import { type Lab, onAnyLab } from '../support/jobs/job-lab.js';

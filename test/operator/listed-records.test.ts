@@ -1,7 +1,7 @@
 import { expect } from 'chai';
+import type { ActionRequest, NamedRecords } from '../../src/operator/actions/message-actions.js';
+import { actOnMessages, planAction } from '../../src/operator/actions/message-actions.js';
 import { checkClaims, type SaidClaim } from '../../src/operator/check-claims.js';
-import type { ActionRequest, NamedRecords } from '../../src/operator/plan-action.js';
-import { actOnMessages, planAction } from '../../src/operator/plan-action.js';
 import { recover } from '../../src/operator/recover.js';
 import { adoptFile } from '../../src/outbound/adoption/adopt-file.js';
 import { unknownContent } from '../../src/outbound/outbox/content-hash.js';

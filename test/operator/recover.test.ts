@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { OrderRecord } from '../../src/model/record.js';
-import { confirmMessages } from '../../src/operator/confirm-held.js';
-import { planAction } from '../../src/operator/plan-action.js';
+import { confirmMessages } from '../../src/operator/actions/held-changes.js';
+import { planAction } from '../../src/operator/actions/message-actions.js';
 import { RecoveryRefused, recover } from '../../src/operator/recover.js';
 import { capture } from '../../src/outbound/capture/capture.js';
 import type { CapturePageResult } from '../../src/outbound/capture/capture-page.js';

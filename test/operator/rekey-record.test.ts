@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { confirmMessages } from '../../src/operator/confirm-held.js';
-import { RekeyRefused } from '../../src/operator/rekey.js';
-import { rekeyRecord } from '../../src/operator/rekey-record.js';
+import { confirmMessages } from '../../src/operator/actions/held-changes.js';
+import { RekeyRefused } from '../../src/operator/actions/rekey.js';
+import { rekeyRecord } from '../../src/operator/actions/rekey-record.js';
 import { editSampleLine, insertSampleOrder } from '../support/change-sample-erp.js';
 import { type Lab, onSqliteLabAnd } from '../support/jobs/job-lab.js';
 import { say } from '../support/jobs/say.js';

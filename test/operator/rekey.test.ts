@@ -1,6 +1,12 @@
 import { expect } from 'chai';
-import { actOnMessages, planAction } from '../../src/operator/plan-action.js';
-import { planRekey, RekeyRefused, type RekeyRequest, rekey, withEveryRecord } from '../../src/operator/rekey.js';
+import { actOnMessages, planAction } from '../../src/operator/actions/message-actions.js';
+import {
+  planRekey,
+  RekeyRefused,
+  type RekeyRequest,
+  rekey,
+  withEveryRecord,
+} from '../../src/operator/actions/rekey.js';
 import { goLiveProblem } from '../../src/outbound/deliver/go-live.js';
 import type { Store } from '../../src/store/store.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { confirmHeld, summariseHeld } from '../../src/operator/confirm-held.js';
-import { moveRecordBinding } from '../../src/operator/move-binding.js';
-import { actOnMessages } from '../../src/operator/plan-action.js';
+import { confirmHeld, summariseHeld } from '../../src/operator/actions/held-changes.js';
+import { actOnMessages } from '../../src/operator/actions/message-actions.js';
+import { moveRecordBinding } from '../../src/operator/actions/move-binding.js';
 import { recover } from '../../src/operator/recover.js';
 import { BindingHolders } from '../../src/outbound/outbox/binding-holders.js';
 import { importBindings } from '../../src/outbound/outbox/bindings.js';

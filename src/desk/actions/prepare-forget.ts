@@ -1,4 +1,4 @@
-import { customerTraces, forgetCustomer, whyNotForget } from '../../operator/forget-customer.js';
+import { customerTraces, forgetCustomer, whyNotForget } from '../../operator/actions/forget-customer.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { decoded, type Prepared, WrongAction } from './prepare.js';
 

@@ -1,14 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { type Entity, entities } from '../../model/record.js';
+import { type OperatorAction, operatorActions } from '../../operator/actions/decide-message.js';
+import { type Confirmation, confirmHeld, summariseHeld } from '../../operator/actions/held-changes.js';
+import {
+  type ActionRequest,
+  actOnMessages,
+  type LeftAlone,
+  nameLeft,
+  planAction,
+} from '../../operator/actions/message-actions.js';
 import { type ClaimCheck, checkClaims, type SaidClaim } from '../../operator/check-claims.js';
-import { type Confirmation, confirmHeld, summariseHeld } from '../../operator/confirm-held.js';
 import { idsOfCause, sumOrders } from '../../operator/figures/group-parked.js';
 import { AmbiguousName, recordsMeant } from '../../operator/find-records.js';
 import { shorten } from '../../operator/format.js';
 import type { MessageFilter } from '../../operator/list-messages.js';
 import type { heldInvoices } from '../../operator/lists/browse-invoices.js';
-import { type OperatorAction, operatorActions } from '../../operator/operator-action.js';
-import { type ActionRequest, actOnMessages, type LeftAlone, nameLeft, planAction } from '../../operator/plan-action.js';
 import { actionWords, heldWords } from '../../operator/words.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type ParkClass, parkClasses } from '../../outbound/outbox/message.js';

@@ -1,7 +1,7 @@
+import type { OperatorAction } from '../../operator/actions/decide-message.js';
+import type { PossibleActions } from '../../operator/actions/possible-actions.js';
 import type { ParkedGroup } from '../../operator/figures/group-parked.js';
 import type { FoundRecord } from '../../operator/find-records.js';
-import type { OperatorAction } from '../../operator/operator-action.js';
-import type { PossibleActions } from '../../operator/possible-actions.js';
 import type { Presence } from '../../operator/values/is-it-there.js';
 import { Bounded } from './words.js';
 

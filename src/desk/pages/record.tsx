@@ -1,8 +1,8 @@
 import type { Settings } from '../../config/settings.js';
+import type { PossibleActions } from '../../operator/actions/possible-actions.js';
 import { describeHead } from '../../operator/describe-head.js';
 import type { Explanation } from '../../operator/explain-record.js';
 import type { FoundRecord } from '../../operator/find-records.js';
-import type { PossibleActions } from '../../operator/possible-actions.js';
 import { storyTimeline } from '../../operator/story-timeline.js';
 import { isDoubtful, isItThere } from '../../operator/values/is-it-there.js';
 import type { ErpNow, KnownValues } from '../../operator/values/record-values.js';

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { settingsFrom } from '../../../src/config/load-settings.js';
 import type { Settings } from '../../../src/config/settings.js';
 import { sampleErpMapping } from '../../../src/lab/sample-erp/create-sample-erp.js';
-import { pauseJobs } from '../../../src/operator/pause-jobs.js';
+import { pauseJobs } from '../../../src/operator/actions/pause-jobs.js';
 import { askService, checkConnection } from '../../../src/operator/setup/doctor/check-service.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { Authority } from '../../support/certificates.js';

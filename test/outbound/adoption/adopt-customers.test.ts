@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
-import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
+import { confirmHeld, summariseHeld } from '../../../src/operator/actions/held-changes.js';
 import { insertRows } from '../../../src/store/rows.js';
 import { wallTimeNow } from '../../support/change-sample-erp.js';
 import { type Lab, onSqliteLabAnd } from '../../support/jobs/job-lab.js';

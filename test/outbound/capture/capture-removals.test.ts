@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { decideForMessages, matchingIds } from '../../../src/operator/act-on-messages.js';
-import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
+import { confirmHeld, summariseHeld } from '../../../src/operator/actions/held-changes.js';
+import { decideForMessages, matchingIds } from '../../../src/operator/actions/operated-messages.js';
 import { explainRecord } from '../../../src/operator/explain-record.js';
 import type { MessageFilter } from '../../../src/operator/list-messages.js';
 import { storyTimeline } from '../../../src/operator/story-timeline.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { OrderItem } from '../../../src/model/record.js';
-import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
+import { confirmHeld, summariseHeld } from '../../../src/operator/actions/held-changes.js';
 import { lostLines } from '../../../src/outbound/capture/lost-lines.js';
 import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 

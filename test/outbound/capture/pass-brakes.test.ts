@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
-import { type Confirmation, confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
+import { type Confirmation, confirmHeld, summariseHeld } from '../../../src/operator/actions/held-changes.js';
 import { planResync } from '../../../src/operator/reconcile/plan-resync.js';
 import { unfinishedAlerts } from '../../../src/store/alerts.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';

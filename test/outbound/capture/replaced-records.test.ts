@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { confirmMessages } from '../../../src/operator/confirm-held.js';
+import { confirmMessages } from '../../../src/operator/actions/held-changes.js';
+import { rekeyRecord } from '../../../src/operator/actions/rekey-record.js';
 import { explainRecord } from '../../../src/operator/explain-record.js';
 import { findRecords } from '../../../src/operator/find-records.js';
 import { readRecoveryState } from '../../../src/operator/recover.js';
-import { rekeyRecord } from '../../../src/operator/rekey-record.js';
 import type { KnownRecord } from '../../../src/outbound/capture/known-records.js';
 import type { ReadRow } from '../../../src/outbound/capture/plan-row.js';
 import { decideReplacement, type Replacement } from '../../../src/outbound/capture/replaced-records.js';

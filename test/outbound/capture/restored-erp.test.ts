@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { confirmHeld, summariseHeld } from '../../../src/operator/confirm-held.js';
+import { confirmHeld, summariseHeld } from '../../../src/operator/actions/held-changes.js';
 import { editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
 import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { rekeyRecord } from '../../../src/operator/rekey-record.js';
+import { rekeyRecord } from '../../../src/operator/actions/rekey-record.js';
 import { useStore } from '../../store/stores.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
 import { type Lab, type LabKit, useLab } from '../../support/jobs/job-lab.js';

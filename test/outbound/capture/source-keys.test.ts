@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { checkKeys, keepKeys, whyNotSame } from '../../../src/operator/rekey.js';
+import { checkKeys, keepKeys, whyNotSame } from '../../../src/operator/actions/rekey.js';
 import { goLiveProblem } from '../../../src/outbound/deliver/go-live.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
 import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';

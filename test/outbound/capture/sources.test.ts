@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { ErpPage, ReadOrder } from '../../../src/erp/erp-reader.js';
 import { settingsOf } from '../../../src/model/record.js';
-import { pauseJobs, resumeLanes } from '../../../src/operator/pause-jobs.js';
-import { checkKeys, keepKeys, whyNotSame } from '../../../src/operator/rekey.js';
+import { pauseJobs, resumeLanes } from '../../../src/operator/actions/pause-jobs.js';
+import { checkKeys, keepKeys, whyNotSame } from '../../../src/operator/actions/rekey.js';
 import type { Lab, LabKit } from '../../support/jobs/job-lab.js';
 import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 import { makeNamedSource, type NamedSource, sourceSettings } from '../../support/jobs/named-source.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { actOnMessages, planAction } from '../../../src/operator/plan-action.js';
+import { actOnMessages, planAction } from '../../../src/operator/actions/message-actions.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { StoreDispatcher } from '../../../src/outbound/deliver/due-messages.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { pauseJobs } from '../../../src/operator/pause-jobs.js';
+import { pauseJobs } from '../../../src/operator/actions/pause-jobs.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
 import { answerCountsMs, oldAnswerMs, SendGate } from '../../../src/outbound/deliver/send-gate.js';
 import { type PauseCause, pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';

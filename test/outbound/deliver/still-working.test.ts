@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { planAction } from '../../../src/operator/actions/message-actions.js';
 import { explainRecord } from '../../../src/operator/explain-record.js';
-import { planAction } from '../../../src/operator/plan-action.js';
 import { type LabOptions, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 import { type OrderFate, type SlowService, slowLookUp, startSlowService } from '../../support/slow-service.js';
 import { waitFor } from '../../support/wait-for.js';

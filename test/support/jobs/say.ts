@@ -1,7 +1,11 @@
-import { decideForMessages, matchingIds, writeOperatorDecisions } from '../../../src/operator/act-on-messages.js';
+import type { OperatorAction } from '../../../src/operator/actions/decide-message.js';
+import {
+  decideForMessages,
+  matchingIds,
+  writeOperatorDecisions,
+} from '../../../src/operator/actions/operated-messages.js';
 import { recordsMeant } from '../../../src/operator/find-records.js';
 import type { MessageFilter } from '../../../src/operator/list-messages.js';
-import type { OperatorAction } from '../../../src/operator/operator-action.js';
 import type { StoreKit } from '../../store/stores.js';
 
 /** What a person says with `waybill outbox`, of a service that remembers keys for an hour. */

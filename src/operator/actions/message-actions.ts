@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
-import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
-import { type Entity, type JsonValue, sourceNames } from '../model/record.js';
-import type { JobContext } from '../ops/job-context.js';
-import { killPoint } from '../ops/kill-point.js';
-import { lookUpEntities } from '../outbound/deliver/look-up.js';
-import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
-import { readClock } from '../store/clock.js';
-import { lockLease } from '../store/lease.js';
-import { placeholders } from '../store/rows.js';
-import type { Tx } from '../store/store.js';
-import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './act-on-messages.js';
-import { type ClaimCheck, checkInWords, type SaidClaim, sidesInWords, unasked } from './check-claims.js';
-import { actedOn, type NamedRecord, onlyRecord, recordName } from './find-records.js';
-import { timeFormatter } from './format.js';
-import type { MessageFilter } from './list-messages.js';
-import type { OperatorAction, OperatorContext } from './operator-action.js';
+import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import { type Entity, type JsonValue, sourceNames } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { killPoint } from '../../ops/kill-point.js';
+import { lookUpEntities } from '../../outbound/deliver/look-up.js';
+import { keyLifetimeMs } from '../../outbound/outbox/idempotency-key.js';
+import { readClock } from '../../store/clock.js';
+import { lockLease } from '../../store/lease.js';
+import { placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { type ClaimCheck, checkInWords, type SaidClaim, sidesInWords, unasked } from '../check-claims.js';
+import { actedOn, type NamedRecord, onlyRecord, recordName } from '../find-records.js';
+import { timeFormatter } from '../format.js';
+import type { MessageFilter } from '../list-messages.js';
+import type { OperatorAction, OperatorContext } from './decide-message.js';
+import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './operated-messages.js';
 
 /** Records that a person lists, with what the list says of them. */
 export interface NamedRecords {

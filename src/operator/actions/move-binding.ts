@@ -1,13 +1,13 @@
-import { appendAudit } from '../audit/audit-log.js';
-import type { Entity } from '../model/record.js';
-import type { JobContext } from '../ops/job-context.js';
-import { BindingHolders, problemInWords } from '../outbound/outbox/binding-holders.js';
-import { doubtBoundContents, moveBinding } from '../outbound/outbox/bindings.js';
-import { doubtContents } from '../outbound/outbox/content-hash.js';
-import { closeAsSettled } from '../outbound/outbox/transitions.js';
-import { lockLease } from '../store/lease.js';
-import type { Tx } from '../store/store.js';
-import { type ClaimCheck, unasked } from './check-claims.js';
+import { appendAudit } from '../../audit/audit-log.js';
+import type { Entity } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { BindingHolders, problemInWords } from '../../outbound/outbox/binding-holders.js';
+import { doubtBoundContents, moveBinding } from '../../outbound/outbox/bindings.js';
+import { doubtContents } from '../../outbound/outbox/content-hash.js';
+import { closeAsSettled } from '../../outbound/outbox/transitions.js';
+import { lockLease } from '../../store/lease.js';
+import type { Tx } from '../../store/store.js';
+import { type ClaimCheck, unasked } from '../check-claims.js';
 
 /** A person says that a record is another one at the service than Waybill has on record, and names both ids. */
 export interface BindingMove {

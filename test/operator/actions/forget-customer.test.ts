@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { forgetCustomer } from '../../src/operator/forget-customer.js';
-import type { JobContext } from '../../src/ops/job-context.js';
-import type { Store, Tx } from '../../src/store/store.js';
-import { wallTimeNow } from '../support/change-sample-erp.js';
-import { onEveryLab } from '../support/jobs/job-lab.js';
+import { forgetCustomer } from '../../../src/operator/actions/forget-customer.js';
+import type { JobContext } from '../../../src/ops/job-context.js';
+import type { Store, Tx } from '../../../src/store/store.js';
+import { wallTimeNow } from '../../support/change-sample-erp.js';
+import { onEveryLab } from '../../support/jobs/job-lab.js';
 
 /** The same store, which calls `before` when a transaction locks the messages that it is about to erase. */
 function interrupted(store: Store, before: () => Promise<unknown>): Store {

@@ -1,22 +1,22 @@
-import { doubtColumns, doubtOf } from '../outbound/outbox/absence.js';
-import { BindingHolders, problemInWords, type SaidBinding } from '../outbound/outbox/binding-holders.js';
-import { type Binding, bindRecords, closeBindings } from '../outbound/outbox/bindings.js';
-import { doubtContents, provenRecord, unknownContent } from '../outbound/outbox/content-hash.js';
-import { createKey, keyAfterRefusal } from '../outbound/outbox/idempotency-key.js';
-import type { Operation } from '../outbound/outbox/message.js';
-import { discardMessages, requeueMessages, resolveAsDelivered } from '../outbound/outbox/transitions.js';
-import { fromBeforeRecovery } from '../outbound/recovery/recover-messages.js';
-import { placeholders } from '../store/rows.js';
-import type { Tx } from '../store/store.js';
-import { customerCodeOf } from './forget-customer.js';
-import { filterSql, type MessageFilter } from './list-messages.js';
+import { doubtColumns, doubtOf } from '../../outbound/outbox/absence.js';
+import { BindingHolders, problemInWords, type SaidBinding } from '../../outbound/outbox/binding-holders.js';
+import { type Binding, bindRecords, closeBindings } from '../../outbound/outbox/bindings.js';
+import { doubtContents, provenRecord, unknownContent } from '../../outbound/outbox/content-hash.js';
+import { createKey, keyAfterRefusal } from '../../outbound/outbox/idempotency-key.js';
+import type { Operation } from '../../outbound/outbox/message.js';
+import { discardMessages, requeueMessages, resolveAsDelivered } from '../../outbound/outbox/transitions.js';
+import { fromBeforeRecovery } from '../../outbound/recovery/recover-messages.js';
+import { placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { filterSql, type MessageFilter } from '../list-messages.js';
 import {
   decideOperatorAction,
   type OperatedMessage,
   type OperatorAction,
   type OperatorContext,
   type OperatorDecision,
-} from './operator-action.js';
+} from './decide-message.js';
+import { customerCodeOf } from './forget-customer.js';
 
 interface OperableMessage extends OperatedMessage {
   id: number;

@@ -1,17 +1,17 @@
-import { appendAudit } from '../audit/audit-log.js';
-import { defaultSource, type Entity, entities, inSource, sourceNames } from '../model/record.js';
-import type { JobContext } from '../ops/job-context.js';
-import { killPoint } from '../ops/kill-point.js';
-import { reviewAdoptions } from '../outbound/outbox/adoptions.js';
-import { advanceBindings, type Binding, refreshBindings } from '../outbound/outbox/bindings.js';
-import { changedFields } from '../outbound/outbox/compose-update.js';
-import type { Operation, ParkClass } from '../outbound/outbox/message.js';
-import { discardMessages, releaseHeld } from '../outbound/outbox/transitions.js';
-import { endAlert } from '../store/alerts.js';
-import { clearBrake, readBrakes } from '../store/job-runs.js';
-import { joinConditions, ofRecords, placeholders } from '../store/rows.js';
-import type { Tx } from '../store/store.js';
-import { type FieldPair, sideBySide } from './values/side-by-side.js';
+import { appendAudit } from '../../audit/audit-log.js';
+import { defaultSource, type Entity, entities, inSource, sourceNames } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { killPoint } from '../../ops/kill-point.js';
+import { reviewAdoptions } from '../../outbound/outbox/adoptions.js';
+import { advanceBindings, type Binding, refreshBindings } from '../../outbound/outbox/bindings.js';
+import { changedFields } from '../../outbound/outbox/compose-update.js';
+import type { Operation, ParkClass } from '../../outbound/outbox/message.js';
+import { discardMessages, releaseHeld } from '../../outbound/outbox/transitions.js';
+import { endAlert } from '../../store/alerts.js';
+import { clearBrake, readBrakes } from '../../store/job-runs.js';
+import { joinConditions, ofRecords, placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { type FieldPair, sideBySide } from '../values/side-by-side.js';
 
 interface HeldMessage {
   id: number;

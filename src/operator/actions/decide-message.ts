@@ -1,14 +1,14 @@
-import type { Entity } from '../model/record.js';
-import { mayTakeEffectUntil } from '../outbound/outbox/absence.js';
-import { mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-key.js';
+import type { Entity } from '../../model/record.js';
+import { mayTakeEffectUntil } from '../../outbound/outbox/absence.js';
+import { mayBeForgotten, sentUnknownWhen } from '../../outbound/outbox/idempotency-key.js';
 import {
   isOtherRecord,
   type MessageState,
   type Operation,
   type ParkClass,
   removalAfterThisPass,
-} from '../outbound/outbox/message.js';
-import type { ClockReading } from '../store/clock.js';
+} from '../../outbound/outbox/message.js';
+import type { ClockReading } from '../../store/clock.js';
 
 /** What an operator can do to a message. The last three say what a person found at the service, or have it asked. */
 export const operatorActions = ['retry', 'discard', 'delivered', 'not_delivered', 'look_up'] as const;

@@ -1,9 +1,9 @@
-import type { Entity } from '../model/record.js';
-import type { JobContext } from '../ops/job-context.js';
-import type { Confirmation } from './confirm-held.js';
-import { isHeld } from './confirm-held.js';
-import { type OperatorAction, operatorActions } from './operator-action.js';
-import { planAction } from './plan-action.js';
+import type { Entity } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { type OperatorAction, operatorActions } from './decide-message.js';
+import type { Confirmation } from './held-changes.js';
+import { isHeld } from './held-changes.js';
+import { planAction } from './message-actions.js';
 
 /** What a person can do with a record now. */
 export interface PossibleActions {

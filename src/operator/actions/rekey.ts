@@ -1,6 +1,6 @@
-import { type AuditEntry, appendAudit } from '../audit/audit-log.js';
-import type { Settings } from '../config/settings.js';
-import type { ErpPage, ErpReader } from '../erp/erp-reader.js';
+import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { Settings } from '../../config/settings.js';
+import type { ErpPage, ErpReader } from '../../erp/erp-reader.js';
 import {
   defaultSource,
   type Entity,
@@ -9,25 +9,25 @@ import {
   keyOfSource,
   keysBefore,
   leftBehindMark,
-} from '../model/record.js';
-import type { JobContext } from '../ops/job-context.js';
-import { changedIdentity } from '../outbound/capture/brake.js';
-import { acquireCaptureLease } from '../outbound/capture/capture-result.js';
-import { identityOf, type ReadRow } from '../outbound/capture/plan-row.js';
-import { ServiceLease } from '../outbound/deliver/service-lease.js';
-import { keepGenerations } from '../outbound/outbox/bindings.js';
-import { dateReasons, readKnownKeys, renameRecords, restartCapture } from '../outbound/recovery/rename-records.js';
+} from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { changedIdentity } from '../../outbound/capture/brake.js';
+import { acquireCaptureLease } from '../../outbound/capture/capture-result.js';
+import { identityOf, type ReadRow } from '../../outbound/capture/plan-row.js';
+import { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import { keepGenerations } from '../../outbound/outbox/bindings.js';
+import { dateReasons, readKnownKeys, renameRecords, restartCapture } from '../../outbound/recovery/rename-records.js';
 import {
   formerName,
   readRenaming,
   sourceKeysChange,
   writeRenaming,
   writeSourceKeys,
-} from '../outbound/recovery/source-keys.js';
-import { beginIncarnation } from '../outbound/recovery/store-witness.js';
-import { lockCaptures } from '../store/lease.js';
-import { writeStoreInfo } from '../store/store-info.js';
-import { KeyMatcher, type MatchedKeys } from './match-keys.js';
+} from '../../outbound/recovery/source-keys.js';
+import { beginIncarnation } from '../../outbound/recovery/store-witness.js';
+import { lockCaptures } from '../../store/lease.js';
+import { writeStoreInfo } from '../../store/store-info.js';
+import { KeyMatcher, type MatchedKeys } from '../match-keys.js';
 
 /** What a look at the ERP says of the keys that the store knows. */
 interface KeyCheck {

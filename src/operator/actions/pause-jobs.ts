@@ -1,7 +1,7 @@
-import { appendAudit } from '../audit/audit-log.js';
-import type { JobContext } from '../ops/job-context.js';
-import { oldAnswerMs } from '../outbound/deliver/send-gate.js';
-import { type Lane, listPauses, pauseLane, resumeLane } from '../store/lane-pauses.js';
+import { appendAudit } from '../../audit/audit-log.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { oldAnswerMs } from '../../outbound/deliver/send-gate.js';
+import { type Lane, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
 
 /** The jobs that an operator can pause, each by itself. */
 export const pausableJobs = ['capture', 'deliver', 'pull'] as const satisfies readonly Lane[];

@@ -1,12 +1,12 @@
-import { appendAudit } from '../audit/audit-log.js';
-import type { JobContext } from '../ops/job-context.js';
-import { eraseReasons } from '../outbound/deliver/attempts.js';
-import { eraseAcknowledged } from '../outbound/outbox/bindings.js';
-import type { MessageState } from '../outbound/outbox/message.js';
-import { placeholders } from '../store/rows.js';
-import type { Tx } from '../store/store.js';
-import { eraseBodies } from './prune.js';
-import { eraseFindings } from './reconcile/reconcile-rows.js';
+import { appendAudit } from '../../audit/audit-log.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { eraseReasons } from '../../outbound/deliver/attempts.js';
+import { eraseAcknowledged } from '../../outbound/outbox/bindings.js';
+import type { MessageState } from '../../outbound/outbox/message.js';
+import { placeholders } from '../../store/rows.js';
+import type { Tx } from '../../store/store.js';
+import { eraseBodies } from '../prune.js';
+import { eraseFindings } from '../reconcile/reconcile-rows.js';
 
 /** The code in a customer's mapped record; null: it has none, or its bytes are no longer kept. */
 export function customerCodeOf(record: string | null): string | null {

@@ -1,17 +1,17 @@
-import { appendAudit } from '../audit/audit-log.js';
-import { type ErpReader, isStillThere } from '../erp/erp-reader.js';
-import { type Entity, pluralOf, settingsOf, sourceOf } from '../model/record.js';
-import { shellWord } from '../model/shell-word.js';
-import type { JobContext } from '../ops/job-context.js';
-import { acquireCaptureLease } from '../outbound/capture/capture-result.js';
-import { type KnownRecord, knownRecords } from '../outbound/capture/known-records.js';
-import { moveRecord, unsentMessages } from '../outbound/capture/move-record.js';
-import { newestOf } from '../outbound/capture/replaced-records.js';
-import { ServiceLease } from '../outbound/deliver/service-lease.js';
-import { dateReasons } from '../outbound/recovery/rename-records.js';
-import { sourceKeysProblem } from '../outbound/recovery/source-keys.js';
-import { beginIncarnation } from '../outbound/recovery/store-witness.js';
-import type { Tx } from '../store/store.js';
+import { appendAudit } from '../../audit/audit-log.js';
+import { type ErpReader, isStillThere } from '../../erp/erp-reader.js';
+import { type Entity, pluralOf, settingsOf, sourceOf } from '../../model/record.js';
+import { shellWord } from '../../model/shell-word.js';
+import type { JobContext } from '../../ops/job-context.js';
+import { acquireCaptureLease } from '../../outbound/capture/capture-result.js';
+import { type KnownRecord, knownRecords } from '../../outbound/capture/known-records.js';
+import { moveRecord, unsentMessages } from '../../outbound/capture/move-record.js';
+import { newestOf } from '../../outbound/capture/replaced-records.js';
+import { ServiceLease } from '../../outbound/deliver/service-lease.js';
+import { dateReasons } from '../../outbound/recovery/rename-records.js';
+import { sourceKeysProblem } from '../../outbound/recovery/source-keys.js';
+import { beginIncarnation } from '../../outbound/recovery/store-witness.js';
+import type { Tx } from '../../store/store.js';
 import { RekeyRefused } from './rekey.js';
 
 export interface RecordRekey {

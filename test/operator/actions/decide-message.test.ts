@@ -6,8 +6,8 @@ import {
   type OperatorContext,
   type OperatorDecision,
   operatorActions,
-} from '../../src/operator/operator-action.js';
-import { type MessageState, messageStates, type ParkClass } from '../../src/outbound/outbox/message.js';
+} from '../../../src/operator/actions/decide-message.js';
+import { type MessageState, messageStates, type ParkClass } from '../../../src/outbound/outbox/message.js';
 
 const hour = 3_600_000;
 const now = 1_000 * hour;
