@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Fact } from '../model/facts/fact.js';
 import type { Entity, JsonValue } from '../model/record.js';
 import { boundedText, insertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
@@ -56,7 +57,7 @@ export interface AuditEntry {
   /** Who did it: `daemon@host:pid`, or an operator's name. */
   actor: string;
   /** Never a body, a secret or anything personal: data that may have to be erased has rows of its own. */
-  detail?: { [name: string]: JsonValue | undefined };
+  detail?: { [name: string]: JsonValue | Fact | undefined };
 }
 
 /**

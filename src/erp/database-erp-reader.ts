@@ -1,3 +1,5 @@
+import type { LeftFact } from '../model/facts/records.js';
+import { outside } from '../model/outside.js';
 import type { Entity } from '../model/record.js';
 import { formatSourceKey, parseSourceKey } from '../model/record.js';
 import {
@@ -24,7 +26,6 @@ import {
   type SourceEnd,
 } from './erp-reader.js';
 import { countFunnel, standingOf } from './funnel.js';
-import { quote } from './mapping/map-field.js';
 import { type EntityPlan, type MappingPlan, planMapping } from './mapping/mapping-plan.js';
 import { mapCustomerPage, mapOrderPage } from './mapping/order-page.js';
 import {
@@ -143,7 +144,7 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
         const left = entity === 'order' ? hasLeftUnsaid(snapshot, plan.orders) : null;
         const mark = plan.orders.completed?.column.name ?? '';
         const unsaid = left && (await look({ source, columns }, left, `look for orders that left ${source.path}`));
-        const said = unsaid && { left: new Map([...unsaid].map(([key, row]) => [key, markInWords(mark, row)])) };
+        const said = unsaid && { left: new Map([...unsaid].map(([key, row]) => [key, leftWith(mark, row)])) };
         if (cancelled === null) return { existing, answeredBy, cancelled: new Set(), ...said };
         const conditions = [isCancelled(snapshot, planned)];
         const doing = `look for cancelled records (${source.path})`;
@@ -265,8 +266,9 @@ async function countRows({ snapshot }: Reading, { source }: EntityPlan, conditio
   return Number(rows[0]?.n ?? 0);
 }
 
-function markInWords(mark: string, row: ErpRow): string {
-  return `${mark} is ${row[mark] ? quote(row[mark] ?? '') : 'empty'}`;
+function leftWith(column: string, row: ErpRow): LeftFact {
+  const value = row[column];
+  return { code: 'left_with_status', column, value: value ? outside(value) : null };
 }
 
 interface AskedKeys {

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.js';
+import type { LeftFact } from '../model/facts/records.js';
 import type { CustomerRecord, Entity, OrderRecord } from '../model/record.js';
 import type { ErpRow } from './erp-database.js';
 
@@ -96,7 +97,7 @@ export interface Presence {
   answeredBy?: Map<string, string | null>;
   cancelled: Set<string>;
   /** Orders that are not pending, though nothing says that they are cancelled or completed, and what their row says; absent: not asked. */
-  left?: Map<string, string>;
+  left?: Map<string, LeftFact>;
 }
 
 /**

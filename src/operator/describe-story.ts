@@ -3,7 +3,9 @@ import type { Adoption } from '../outbound/outbox/adoptions.js';
 import { keyKnownUntil, mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
 import { isOtherRecord } from '../outbound/outbox/message.js';
 import { describePause, describeRemedy, type LanePause, laneArguments } from '../store/lane-pauses.js';
+import { tell } from '../words/words.js';
 import type { OperatorContext } from './actions/decide-message.js';
+import type { OperatorContext } from './operator-action.js';
 import { replacedInWords } from './story-timeline.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
 import { boundInWords } from './values/is-it-there.js';
@@ -52,7 +54,7 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
 
   if (story.left) {
     words.why.push(
-      `It is not pending in the ERP any more (seen since ${time(story.left.sinceAt)}): ${story.left.reason}, which neither orders.cancelled nor orders.completed names. Nothing was sent.`,
+      `It is not pending in the ERP any more (seen since ${time(story.left.sinceAt)}): ${story.left.reason && tell(story.left.reason)}, which neither orders.cancelled nor orders.completed names. Nothing was sent.`,
     );
     words.todo.push({
       text: 'Correct orders.pending, or name the value in orders.completed or orders.cancelled, and sweep.',

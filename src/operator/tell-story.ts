@@ -1,7 +1,9 @@
+import type { Fact } from '../model/facts/fact.js';
 import type { Entity } from '../model/record.js';
 import { type Adoption, adoptionOf } from '../outbound/outbox/adoptions.js';
 import type { SaidBinding } from '../outbound/outbox/binding-holders.js';
 import type { MessageState, Operation, ParkClass } from '../outbound/outbox/message.js';
+import { factOf } from '../store/fact-columns.js';
 import type { Tx } from '../store/store.js';
 
 export interface StoryMessage {
@@ -95,7 +97,7 @@ export interface RecordStory {
   /** Set while the order waits for its lines. */
   unsettled: { firstSeenAt: number; reason: string } | null;
   /** Set while the order is not pending any more, and nothing says why. */
-  left: { sinceAt: number; reason: string } | null;
+  left: { sinceAt: number; reason: Fact | null } | null;
   /** What the ERP replaced: this record by another one, or another one by this. */
   replaced: { sourceKey: string; replacedBy: string; at: number }[];
 }
@@ -113,7 +115,9 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
       ? await tx.rows('SELECT first_seen_at, reason FROM unsettled WHERE source_key=?', [sourceKey])
       : [];
   const [left = null] =
-    entity === 'order' ? await tx.rows('SELECT since_at, reason FROM left_order WHERE source_key=?', [sourceKey]) : [];
+    entity === 'order'
+      ? await tx.rows('SELECT since_at, reason_code, reason_data FROM left_order WHERE source_key=?', [sourceKey])
+      : [];
   return {
     entity,
     sourceKey,
@@ -131,7 +135,7 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
             newest: (await messagesOf(tx, 'customer', customerKey, 1))[0] ?? null,
           },
     unsettled,
-    left,
+    left: left && { sinceAt: left.sinceAt, reason: factOf(left.reasonCode, left.reasonData) },
     replaced: await tx.rows(
       `SELECT source_key, replaced_by, at FROM replaced_record
         WHERE entity=? AND (source_key=? OR replaced_by=?) ORDER BY at, source_key LIMIT 20`,

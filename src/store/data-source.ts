@@ -8,6 +8,7 @@ import { MissingByElapsedTime1795800000000 } from './migrations/1795800000000-mi
 import { ExpandUnsettledByElapsedTime1795800001000 } from './migrations/1795800001000-expand-unsettled-by-elapsed-time.js';
 import { LookUps1795800002000 } from './migrations/1795800002000-look-ups.js';
 import { ExpandPersonsWord1795800003000 } from './migrations/1795800003000-expand-persons-word.js';
+import { LeftOrdersAsFacts1795900040000 } from './migrations/1795900040000-left-orders-as-facts.js';
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the older
@@ -21,6 +22,7 @@ export const migrations: (new () => MigrationInterface)[] = [
   ExpandUnsettledByElapsedTime1795800001000,
   LookUps1795800002000,
   ExpandPersonsWord1795800003000,
+  LeftOrdersAsFacts1795900040000,
 ];
 
 /**

@@ -22,7 +22,6 @@ const wordColumns = [
   'audit_log.actor',
   'capture_cursor.brake_reason',
   'unsettled.reason',
-  'left_order.reason',
   'lane_pause.reason',
   'lane_pause.actor',
   'wake_up.actor',

@@ -1,6 +1,8 @@
 import { initialTables } from './migrations/1700000000000-initial.js';
 import { lookUpColumns } from './migrations/1795800002000-look-ups.js';
 import { personsWordColumns, personsWordTables } from './migrations/1795800003000-expand-persons-word.js';
+import { leftOrderFacts } from './migrations/1795900040000-left-orders-as-facts.js';
+import { type FactColumn, factColumnTypes } from './migrations/sentences-to-facts.js';
 
 /** Columns that migrations added to a table of the first schema. */
 const added: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -14,13 +16,25 @@ const renamed: Readonly<Record<string, readonly [from: string, to: string]>> = {
   binding: ['missing_since', 'missing_since_elapsed'],
 };
 
+/** Columns of sentences that became facts. */
+const facts: readonly FactColumn[] = [...leftOrderFacts];
+
 /** Today's tables with their definitions, for code that needs a column's type or width. */
 export const schemaTables: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries({ ...initialTables, ...personsWordTables('') }).map(([table, definition]) => {
     const [from, to] = renamed[table] ?? ['', ''];
-    return [table, withColumns(definition.replace(from, to), added[table] ?? {})];
+    return [table, withFacts(table, withColumns(definition.replace(from, to), added[table] ?? {}))];
   }),
 );
+
+function withFacts(table: string, definition: string): string {
+  return facts
+    .filter((column) => column.table === table)
+    .reduce((all, { sentences, name }) => {
+      const without = all.replace(new RegExp(`,\\s*${sentences} [A-Z]+(\\(\\d+\\))?[^,]*`), '');
+      return withColumns(without, factColumnTypes(name));
+    }, definition);
+}
 
 /** Puts columns before the keys of a definition, which come last. */
 function withColumns(definition: string, columns: Readonly<Record<string, string>>): string {

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { migrations, storeDataSource } from '../../src/store/data-source.js';
+import { factOf } from '../../src/store/fact-columns.js';
 import { openStore, openStoreForReading } from '../../src/store/open-store.js';
+import { tell } from '../../src/words/words.js';
 import { onEveryStore } from './stores.js';
 
 onEveryStore('a store of the first schema', (kit) => {
@@ -53,6 +55,29 @@ onEveryStore('a store of the first schema', (kit) => {
       expect(rows).to.deep.equal([
         { sourceKey: '1', state: 'in_doubt', endedAt: null, endedBootId: null, absentBootMs: null },
       ]);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it('keeps the sentence of a fact that an earlier version stored', async () => {
+    const settings = await kit.emptyDatabase();
+    const source = storeDataSource(settings);
+    Object.assign(source.options, { migrations: migrations.slice(0, 1) });
+    await source.initialize();
+    await source.runMigrations({ transaction: 'all' });
+    const sentence = `status is "on \\ 'hold'" 😀`;
+    await source.query(
+      `INSERT INTO left_order (source_key, since_at, reason) VALUES ('7', 5, 'status is "on ${settings.type === 'mysql' ? '\\\\' : '\\'} ''hold''" 😀')`,
+    );
+    await source.destroy();
+    const { store } = await openStore(settings);
+    try {
+      const [row] = await store.read('look', (tx) => tx.rows('SELECT * FROM left_order'));
+      expect(row).to.include({ sourceKey: '7', sinceAt: 5, reasonCode: 'legacy' });
+      expect(row).to.not.have.property('reason');
+      const fact = factOf(row?.reasonCode, row?.reasonData);
+      expect(fact && tell(fact)).to.equal(sentence);
     } finally {
       await store.close();
     }

@@ -1,6 +1,8 @@
 import Table from 'cli-table3';
+import type { Fact } from '../../model/facts/fact.js';
 import { harmlessLine, redact } from '../../model/redact.js';
 import { timeFormatter, withIsoTimes } from '../../operator/format.js';
+import { factsInWords, tell } from '../../words/words.js';
 import { write } from './streams.js';
 
 /** A text, or that there is none to print. */
@@ -31,6 +33,11 @@ export class Output {
     this.time = timeFormatter(timeZone);
     this.#secrets = secrets;
     this.#timeZone = timeZone;
+  }
+
+  /** The sentence for a fact. */
+  tell(fact: Fact): string {
+    return tell(fact, this);
   }
 
   /** A line for people. A line break in the text becomes a space. */
@@ -69,12 +76,12 @@ export class Output {
 
   /** The command's answer for programs. */
   json(value: unknown): void {
-    if (this.isJson) write(`${this.jsonText(value)}\n`);
+    if (this.isJson) write(`${this.jsonText(factsInWords(value, this))}\n`);
   }
 
   /** As `json`, with every time (a number named `…At`) in ISO 8601. */
   jsonWithTimes(value: unknown): void {
-    if (this.isJson) this.json(withIsoTimes(value, this.#timeZone));
+    if (this.isJson) this.json(withIsoTimes(factsInWords(value, this), this.#timeZone));
   }
 
   /** A text on one line, safe to print. */

@@ -1,5 +1,6 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
+import type { LeftFact } from '../../model/facts/records.js';
 import { defaultSource, type Entity, type JsonValue, keysBefore, nextKey, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -52,7 +53,7 @@ export async function sweepRemovals(
   const { store } = context;
   const { cancelled, onDeleted } = settingsOf(context, pass.entity);
   const completed = pass.entity === 'order' ? context.settings.orders.completed : undefined;
-  const left = completed === undefined ? null : new Map<string, string>();
+  const left = completed === undefined ? null : new Map<string, LeftFact>();
   if (pass.entity === 'order' && pass.lease && left === null) await noteLeftOrders(context, pass.lease, null);
   if (!cancelled && onDeleted === 'nothing' && left === null) return;
   const limit = pageSize(context);
@@ -111,7 +112,7 @@ async function removePage(
   pass: RemovalPass,
   keys: readonly string[],
   sweep: CountingSweep | null,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, LeftFact>> {
   const { entity, lease } = pass;
   const { clock } = context;
   // With the time in which a machine slept.

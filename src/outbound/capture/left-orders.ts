@@ -1,9 +1,12 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { LeftFact } from '../../model/facts/records.js';
 import { defaultSource, inSource, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
+import { factColumns, factRow } from '../../store/fact-columns.js';
 import type { Lease } from '../../store/lease.js';
 import { insertRows, placeholders } from '../../store/rows.js';
+import { tell } from '../../words/words.js';
 
 /** So many are kept one by one; of more, something took very many at once, and the alert says how many. */
 const kept = 1000;
@@ -17,16 +20,21 @@ const named = 5;
 export async function noteLeftOrders(
   { actor, log, nowMs, store, settings: { source = defaultSource } }: JobContext,
   lease: Lease,
-  left: ReadonlyMap<string, string> | null,
+  left: ReadonlyMap<string, LeftFact> | null,
 ): Promise<void> {
   const all = await store.read('read which orders left', (tx) =>
-    tx.rows<{ sourceKey: string; reason: string }>('SELECT source_key, reason FROM left_order'),
+    tx.rows<{ sourceKey: string; reasonCode: string; reasonData: string }>(
+      'SELECT source_key, reason_code, reason_data FROM left_order',
+    ),
   );
   const known = all.filter(({ sourceKey }) => sourceOf(sourceKey) === source);
   if (known.length === 0 && !left?.size) return;
   const found = new Map([...(left ?? [])].slice(0, kept));
   const over = known
-    .filter(({ sourceKey, reason }) => found.get(sourceKey) !== reason)
+    .filter(({ sourceKey, reasonCode, reasonData }) => {
+      const { code, data } = factColumns(found.get(sourceKey) ?? null);
+      return code !== reasonCode || data !== reasonData;
+    })
     .map(({ sourceKey }) => sourceKey);
   const same = new Set(known.map(({ sourceKey }) => sourceKey).filter((key) => !over.includes(key)));
   const fresh = [...found].filter(([key]) => !same.has(key));
@@ -37,9 +45,9 @@ export async function noteLeftOrders(
     await insertRows(
       tx,
       'left_order',
-      fresh.map(([key, reason]) => ({ source_key: key, since_at: at, reason })),
+      fresh.map(([key, reason]) => ({ source_key: key, since_at: at, ...factRow('reason', reason) })),
     );
-    const entry = (sourceKey: string, outcome: string, reason?: string): AuditEntry => ({
+    const entry = (sourceKey: string, outcome: string, reason?: LeftFact): AuditEntry => ({
       event: 'left_pending',
       outcome,
       entity: 'order',
@@ -64,9 +72,9 @@ export async function noteLeftOrders(
 }
 
 /** Pure. Null where there is nothing to say. */
-export function leftInWords(left: ReadonlyMap<string, string>): string | null {
+export function leftInWords(left: ReadonlyMap<string, LeftFact>): string | null {
   if (left.size === 0) return null;
-  const some = [...left].slice(0, named).map(([key, reason]) => `${key} (${reason})`);
+  const some = [...left].slice(0, named).map(([key, reason]) => `${key} (${tell(reason)})`);
   const more = left.size > named ? `, and ${left.size - named} more` : '';
   const what = left.size === 1 ? '1 order that the service has is' : `${left.size} orders that the service has are`;
   return (

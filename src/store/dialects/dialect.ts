@@ -49,6 +49,8 @@ export interface SchemaWords {
   columns(definition: string): string;
   /** What follows the brackets of CREATE TABLE. */
   end: string;
+  /** JSON object with one member. @param value an expression: a text, or another such object */
+  jsonObject(name: string, value: string): string;
 }
 
 /** How a logical copy finds the tables; both statements yield the column `name`. */

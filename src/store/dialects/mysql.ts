@@ -136,6 +136,7 @@ export const mysql: StoreDialect = {
     longText: 'MEDIUMTEXT',
     columns: (definition) => definition,
     end: ` ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=${await exactCollation(runner)}`,
+    jsonObject: (name, value) => `JSON_OBJECT('${name}', ${value})`,
   }),
   catalogue: {
     tables:

@@ -134,6 +134,7 @@ export const postgres: StoreDialect = {
     longText: 'TEXT',
     columns: inPostgresWords,
     end: '',
+    jsonObject: (name, value) => `json_build_object('${name}', ${value})`,
   }),
   catalogue: {
     tables:

@@ -98,6 +98,7 @@ export const sqlite: StoreDialect = {
     longText: 'TEXT',
     columns: (definition) => definition,
     end: '',
+    jsonObject: (name, value) => `json_object('${name}', ${value})`,
   }),
   catalogue: null,
   durabilityWarning: async () => null,

@@ -1,8 +1,12 @@
 import { expect } from 'chai';
+import type { Fact } from '../../../src/model/facts/fact.js';
+import { outside } from '../../../src/model/outside.js';
 import { describeStory } from '../../../src/operator/describe-story.js';
 import { tellStory } from '../../../src/operator/tell-story.js';
 import { leftInWords } from '../../../src/outbound/capture/left-orders.js';
 import { openAlerts } from '../../../src/store/alerts.js';
+import { factOf } from '../../../src/store/fact-columns.js';
+import { tell } from '../../../src/words/words.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
 import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 
@@ -18,7 +22,13 @@ onSqliteLabAnd('postgres', 'an order of the service that is not pending any more
     );
     const set = (key: string | undefined, status: string) =>
       lab.changeErp('UPDATE sales_orders SET status=? WHERE id=?', [status, key ?? '']);
-    const left = () => kit.rows('SELECT source_key, reason FROM left_order ORDER BY source_key');
+    const left = async () =>
+      (await kit.rows('SELECT source_key, reason_code, reason_data FROM left_order ORDER BY source_key')).map(
+        (row) => ({
+          source_key: row.source_key,
+          reason: tell(factOf(String(row.reason_code), String(row.reason_data)) as Fact),
+        }),
+      );
     const alerts = async () =>
       (await kit.store.read('look', openAlerts)).map(({ cause, message }) => `${cause}: ${message}`);
     return { lab, keys, set, left, alerts };
@@ -119,7 +129,13 @@ onSqliteLabAnd('postgres', 'an order of the service that is not pending any more
 
 describe('orders that left', () => {
   it('are named up to five, and counted beyond', () => {
-    const of = (count: number) => new Map(Array.from({ length: count }, (_, i) => [`${i}`, 'status is "x"'] as const));
+    const of = (count: number) =>
+      new Map(
+        Array.from(
+          { length: count },
+          (_, i) => [`${i}`, { code: 'left_with_status', column: 'status', value: outside('x') }] as const,
+        ),
+      );
     expect(leftInWords(of(0))).to.equal(null);
     expect(leftInWords(of(7)))
       .to.include('7 orders that the service has are')

@@ -1,0 +1,7 @@
+/** Facts out of a map from each code to its data: `{ too_long: { field: string } }` gives `{ code: 'too_long', field: string }`. */
+export type FactOf<Codes> = {
+  [Code in keyof Codes & string]: { readonly code: Code } & Readonly<Codes[Code]>;
+}[keyof Codes & string];
+
+/** Data of a code that says everything by itself. */
+export type NoData = Record<never, never>;

@@ -1,0 +1,21 @@
+import type { Outside } from '../outside.js';
+import type { ActionFacts } from './actions.js';
+import type { FactOf } from './fact-of.js';
+import type { ListFacts } from './lists.js';
+import type { RecordFacts } from './records.js';
+import type { ServiceFacts } from './service.js';
+import type { WorkFacts } from './work.js';
+
+export interface CommonFacts {
+  /** A sentence that an earlier version stored. */
+  legacy: { text: Outside };
+}
+
+/** Every code with its data. */
+export interface AllFacts extends CommonFacts, ServiceFacts, RecordFacts, ActionFacts, WorkFacts, ListFacts {}
+
+/**
+ * A typed fact: the reason of a refusal, a row's problem, a hold, an alert. It is stored as its code and its data as JSON;
+ * `words/` makes a sentence of it for people. Facts are compared by code and data, never by a sentence.
+ */
+export type Fact = FactOf<AllFacts>;

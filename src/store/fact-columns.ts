@@ -1,0 +1,43 @@
+import type { Fact } from '../model/facts/fact.js';
+import { isOutside, shortened } from '../model/outside.js';
+
+/** Longest JSON of a fact's data, in characters. The column is wider. */
+const maxData = 4_000;
+/** Longest text from outside in a fact whose data would be longer. */
+const shortTexts = [120, 40, 10];
+
+/** A fact as its two columns, `code` and `data`; both null where there is none. */
+export interface FactColumns {
+  code: string | null;
+  data: string | null;
+}
+
+/**
+ * Makes columns of a fact. Where its JSON is too long, its texts from outside are shortened: a list of few entries with few
+ * fields always fits then.
+ * @throws Error where it does not fit even so, because the code that made it forgot to bound a list
+ */
+export function factColumns(fact: Fact | null): FactColumns {
+  if (fact === null) return { code: null, data: null };
+  const { code, ...rest } = fact;
+  for (const maxLength of [Number.POSITIVE_INFINITY, ...shortTexts]) {
+    const data = JSON.stringify(rest, (_, value) => (isOutside(value) ? shortened(value, maxLength) : value));
+    if (data.length <= maxData) return { code, data };
+  }
+  throw new Error(`The data of the fact ${code} is longer than ${maxData} characters.`);
+}
+
+/**
+ * Reads a fact from its columns. The code may be one of a later version: `words/` prints those as they are.
+ * @throws SyntaxError where the data is no JSON
+ */
+export function factOf<Known extends Fact>(code: string | null, data: string | null): Known | null {
+  if (code === null) return null;
+  return { ...(JSON.parse(data ?? '{}') as object), code } as unknown as Known;
+}
+
+/** A fact as the two columns of a row to be written. @param name of the columns, without `_code` and `_data` */
+export function factRow<Name extends string>(name: Name, fact: Fact | null) {
+  const { code, data } = factColumns(fact);
+  return { [`${name}_code`]: code, [`${name}_data`]: data } as Record<`${Name}_code` | `${Name}_data`, string | null>;
+}

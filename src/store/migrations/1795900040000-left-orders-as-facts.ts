@@ -1,0 +1,20 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
+
+/** Columns of sentences that become facts. */
+export const leftOrderFacts: readonly FactColumn[] = [{ table: 'left_order', sentences: 'reason', name: 'reason' }];
+
+/** Says as a fact why an order that the service has is not pending any more. */
+export class LeftOrdersAsFacts1795900040000 implements MigrationInterface {
+  name = 'LeftOrdersAsFacts1795900040000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    for (const column of leftOrderFacts) await sentencesToFacts(runner, column);
+  }
+
+  async down(): Promise<void> {
+    throw new Error(
+      'A fact cannot become the sentence again that it was. Restore the copy that was made before the upgrade.',
+    );
+  }
+}

@@ -1,0 +1,22 @@
+import type { AllFacts, CommonFacts } from '../model/facts/fact.js';
+import { openOutside } from '../model/outside.js';
+import { actionWords } from './en/actions.js';
+import { listWords } from './en/lists.js';
+import { recordWords } from './en/records.js';
+import { serviceWords } from './en/service.js';
+import { workWords } from './en/work.js';
+import type { WordsFor } from './sentence.js';
+
+const commonWords: WordsFor<CommonFacts> = {
+  legacy: ({ text }) => openOutside(text),
+};
+
+/** English words for every fact. */
+export const en: WordsFor<AllFacts> = {
+  ...commonWords,
+  ...serviceWords,
+  ...recordWords,
+  ...actionWords,
+  ...workWords,
+  ...listWords,
+};

@@ -1,0 +1,25 @@
+import { type Outside, openOutside } from '../model/outside.js';
+
+/** Formats what depends on the reader. */
+export interface Say {
+  time(ms: number): string;
+}
+
+/** A fact in words. `remedy`: what a person has to do, null where nothing; whole sentences, with commands that work. */
+export interface Sentence {
+  text: string;
+  remedy: string | null;
+}
+
+/** Words for every code of a map of facts. A plain string is a sentence without a remedy. */
+export type WordsFor<Codes> = {
+  readonly [Code in keyof Codes & string]: (
+    fact: { readonly code: Code } & Readonly<Codes[Code]>,
+    say: Say,
+  ) => string | Sentence;
+};
+
+/** A text from outside in quotes, as the reader may search for it. */
+export function quoted(text: Outside): string {
+  return `"${openOutside(text)}"`;
+}

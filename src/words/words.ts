@@ -1,0 +1,62 @@
+import type { Fact } from '../model/facts/fact.js';
+import { isOutside, openOutside } from '../model/outside.js';
+import { en } from './en.js';
+import type { Say, Sentence } from './sentence.js';
+
+/** Says times in UTC, where no person's time zone is known. */
+const plainSay: Say = { time: (ms) => new Date(ms).toISOString() };
+
+/**
+ * The sentence for a fact, in English.
+ * @param say formats times for the reader
+ */
+export function tell(fact: Fact, say: Say = plainSay): string {
+  return sentenceOf(fact, say).text;
+}
+
+/** What a person has to do about a fact; null where nothing has to be done. */
+export function remedyFor(fact: Fact, say: Say = plainSay): string | null {
+  return sentenceOf(fact, say).remedy;
+}
+
+/** The data of a fact for `--json`: texts from outside as plain texts. */
+export function plainData({ code: _, ...data }: Fact): { [name: string]: unknown } {
+  return JSON.parse(JSON.stringify(data, (_name, value) => (isOutside(value) ? openOutside(value) : value)));
+}
+
+/**
+ * A copy for `--json`: each fact at a name `x` becomes its sentence there, with its code in `xCode` and its data in `xData`.
+ * @param say formats times in sentences
+ */
+export function factsInWords(value: unknown, say: Say = plainSay): unknown {
+  if (Array.isArray(value))
+    return value.map((one) => (isFact(one) ? spelledOut('reason', one, say) : factsInWords(one, say)));
+  if (isOutside(value)) return openOutside(value);
+  if (Object.prototype.toString.call(value) !== '[object Object]') return value;
+  return Object.fromEntries(
+    Object.entries(value as object).flatMap(([name, member]) =>
+      isFact(member) ? Object.entries(spelledOut(name, member, say)) : [[name, factsInWords(member, say)]],
+    ),
+  );
+}
+
+function isFact(value: unknown): value is Fact {
+  return typeof value === 'object' && value !== null && Object.hasOwn(en, (value as { code?: PropertyKey }).code ?? '');
+}
+
+function spelledOut(name: string, fact: Fact, say: Say): { [name: string]: unknown } {
+  return { [name]: tell(fact, say), [`${name}Code`]: fact.code, [`${name}Data`]: plainData(fact) };
+}
+
+function sentenceOf(fact: Fact, say: Say): Sentence {
+  if (!Object.hasOwn(en, fact.code)) return { text: unknownCode(fact), remedy: null };
+  const words = en[fact.code] as (fact: Fact, say: Say) => string | Sentence;
+  const said = words(fact, say);
+  return typeof said === 'string' ? { text: said, remedy: null } : said;
+}
+
+/** A code of a later version of Waybill, which has left it in the store. */
+function unknownCode(fact: Fact): string {
+  const data = Object.entries(plainData(fact)).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  return `${fact.code}${data.join('')}`;
+}
