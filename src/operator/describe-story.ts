@@ -5,7 +5,6 @@ import { isOtherRecord } from '../outbound/outbox/message.js';
 import { describePause, describeRemedy, type LanePause, laneArguments } from '../store/lane-pauses.js';
 import { tell } from '../words/words.js';
 import type { OperatorContext } from './actions/decide-message.js';
-import type { OperatorContext } from './operator-action.js';
 import { replacedInWords } from './story-timeline.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
 import { boundInWords } from './values/is-it-there.js';
