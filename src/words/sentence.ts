@@ -1,8 +1,15 @@
+import type { Fact } from '../model/facts/fact.js';
 import { type Outside, openOutside } from '../model/outside.js';
 
 /** Formats what depends on the reader. */
-export interface Say {
+export interface Reader {
   time(ms: number): string;
+}
+
+/** What words are made with. */
+export interface Say extends Reader {
+  /** Tells a fact that is part of another one: the failure behind an alert. */
+  fact(fact: Fact): string;
 }
 
 /** A fact in words. `remedy`: what a person has to do, null where nothing; whole sentences, with commands that work. */

@@ -1,22 +1,22 @@
 import type { Fact } from '../model/facts/fact.js';
 import { isOutside, openOutside } from '../model/outside.js';
 import { en } from './en.js';
-import type { Say, Sentence } from './sentence.js';
+import type { Reader, Say, Sentence } from './sentence.js';
 
 /** Says times in UTC, where no person's time zone is known. */
-const plainSay: Say = { time: (ms) => new Date(ms).toISOString() };
+const inUtc: Reader = { time: (ms) => new Date(ms).toISOString() };
 
 /**
  * The sentence for a fact, in English.
- * @param say formats times for the reader
+ * @param reader formats times
  */
-export function tell(fact: Fact, say: Say = plainSay): string {
-  return sentenceOf(fact, say).text;
+export function tell(fact: Fact, reader: Reader = inUtc): string {
+  return sentenceOf(fact, reader).text;
 }
 
 /** What a person has to do about a fact; null where nothing has to be done. */
-export function remedyFor(fact: Fact, say: Say = plainSay): string | null {
-  return sentenceOf(fact, say).remedy;
+export function remedyFor(fact: Fact, reader: Reader = inUtc): string | null {
+  return sentenceOf(fact, reader).remedy;
 }
 
 /** The data of a fact for `--json`: texts from outside as plain texts. */
@@ -26,16 +26,16 @@ export function plainData({ code: _, ...data }: Fact): { [name: string]: unknown
 
 /**
  * A copy for `--json`: each fact at a name `x` becomes its sentence there, with its code in `xCode` and its data in `xData`.
- * @param say formats times in sentences
+ * @param reader formats times in sentences
  */
-export function factsInWords(value: unknown, say: Say = plainSay): unknown {
+export function factsInWords(value: unknown, reader: Reader = inUtc): unknown {
   if (Array.isArray(value))
-    return value.map((one) => (isFact(one) ? spelledOut('reason', one, say) : factsInWords(one, say)));
+    return value.map((one) => (isFact(one) ? spelledOut('reason', one, reader) : factsInWords(one, reader)));
   if (isOutside(value)) return openOutside(value);
   if (Object.prototype.toString.call(value) !== '[object Object]') return value;
   return Object.fromEntries(
     Object.entries(value as object).flatMap(([name, member]) =>
-      isFact(member) ? Object.entries(spelledOut(name, member, say)) : [[name, factsInWords(member, say)]],
+      isFact(member) ? Object.entries(spelledOut(name, member, reader)) : [[name, factsInWords(member, reader)]],
     ),
   );
 }
@@ -44,14 +44,14 @@ function isFact(value: unknown): value is Fact {
   return typeof value === 'object' && value !== null && Object.hasOwn(en, (value as { code?: PropertyKey }).code ?? '');
 }
 
-function spelledOut(name: string, fact: Fact, say: Say): { [name: string]: unknown } {
-  return { [name]: tell(fact, say), [`${name}Code`]: fact.code, [`${name}Data`]: plainData(fact) };
+function spelledOut(name: string, fact: Fact, reader: Reader): { [name: string]: unknown } {
+  return { [name]: tell(fact, reader), [`${name}Code`]: fact.code, [`${name}Data`]: plainData(fact) };
 }
 
-function sentenceOf(fact: Fact, say: Say): Sentence {
+function sentenceOf(fact: Fact, reader: Reader): Sentence {
   if (!Object.hasOwn(en, fact.code)) return { text: unknownCode(fact), remedy: null };
   const words = en[fact.code] as (fact: Fact, say: Say) => string | Sentence;
-  const said = words(fact, say);
+  const said = words(fact, { time: (ms) => reader.time(ms), fact: (part) => tell(part, reader) });
   return typeof said === 'string' ? { text: said, remedy: null } : said;
 }
 

@@ -1,4 +1,4 @@
-import type { Outside } from '../outside.js';
+import { type Outside, outside } from '../outside.js';
 import type { ActionFacts } from './actions.js';
 import type { FactOf } from './fact-of.js';
 import type { ListFacts } from './lists.js';
@@ -19,3 +19,8 @@ export interface AllFacts extends CommonFacts, ServiceFacts, RecordFacts, Action
  * `words/` makes a sentence of it for people. Facts are compared by code and data, never by a sentence.
  */
 export type Fact = FactOf<AllFacts>;
+
+/** A sentence that has no code yet. Only for what is on its way to become a fact. */
+export function legacy(text: string): Fact {
+  return { code: 'legacy', text: outside(text, 1_000) };
+}
