@@ -149,7 +149,7 @@ export function earlier(one: Elapsed, other: Elapsed): Elapsed {
   return one < other ? one : other;
 }
 
-interface Clocks {
+export interface Clocks {
   nowMs: () => number;
   clock: MachineClock;
 }

@@ -1,6 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import type { InSource } from '../model/record.js';
 import { systemClock } from './clock.js';
+import type { Elapsed } from './elapsed-time.js';
 import type { Tx } from './store.js';
 
 /** `service` is that of the one deliverer, `node/…` that of one of several that share the store; one of these has `leader`. */
@@ -17,6 +18,11 @@ export interface LeaseRow {
   holderProcess: string | null;
   expiresAt: number;
   releasedAt: number | null;
+  /**
+   * When its holder let go, in the store's own time; null: it did not, or nobody noted it. Absent: of a node, because the machines of
+   * a cluster have no measure in common.
+   */
+  releasedElapsed?: Elapsed | null;
   now: number;
 }
 
@@ -32,7 +38,7 @@ export interface NodeRow extends LeaseRow {
 
 export async function lockRow(tx: Tx, name: LeaseName, lock = tx.forUpdate): Promise<LeaseRow | undefined> {
   const [row] = await tx.rows<LeaseRow>(
-    `SELECT name, epoch, holder, holder_process, expires_at, released_at, ${tx.nowMs} AS now FROM lease WHERE name=?${lock}`,
+    `SELECT name, epoch, holder, holder_process, expires_at, released_at, released_elapsed, ${tx.nowMs} AS now FROM lease WHERE name=?${lock}`,
     [name],
   );
   return row;
@@ -94,11 +100,17 @@ export function endedHolder({ holder, holderProcess: process, epoch }: LeaseRow)
   return holder !== null && process !== null && hasEnded(process) ? { epoch, process } : null;
 }
 
-/** For how long these leases have all been let go; 0: one never was; null: nobody had any of them. */
-export function idleMsOf(rows: readonly LeaseRow[]): number | null {
-  const idle = rows.flatMap(({ holder, releasedAt, now }) => {
-    if (holder !== null) return [0];
-    return releasedAt === null ? [] : [now - releasedAt];
+/**
+ * The time for which these leases have been free; 0: one was not, or nobody measured it; null: nobody ever had one. The shorter of
+ * two measures counts, so that no clock that was set opens a limit of the service early.
+ * @param elapsed the moment in the store's own time
+ */
+export function idleMsOf(rows: readonly LeaseRow[], elapsed: Elapsed): number | null {
+  const idle = rows.flatMap(({ holder, releasedAt, releasedElapsed, now }) => {
+    if (holder !== null || releasedElapsed === null) return holder === null && releasedAt === null ? [] : [0];
+    if (releasedAt === null) return [];
+    const measuredMs = releasedElapsed === undefined ? Number.POSITIVE_INFINITY : elapsed - releasedElapsed;
+    return [Math.max(0, Math.min(measuredMs, now - releasedAt))];
   });
   return idle.length === 0 ? null : Math.min(...idle);
 }

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from './clock.js';
+import { type Clocks, noteElapsed, readElapsed } from './elapsed-time.js';
 import {
   type EndedHolder,
   endedHolder,
@@ -19,7 +20,7 @@ export type LeaseAnswer =
   | {
       held: true;
       lease: Lease;
-      /** Milliseconds since the last holder let go; null when there was none, 0 when it never did. */
+      /** Milliseconds that surely passed since the last holder let go; null when there was none, 0 when it never did. */
       idleMs: number | null;
       /** The last holder, if it never let go and its process is known to have ended. */
       ended: EndedHolder | null;
@@ -38,6 +39,8 @@ export class LeaseLost extends Error {
     this.name = 'LeaseLost';
   }
 }
+
+export const systemClocks: Clocks = { nowMs: Date.now, clock: systemClock };
 
 /** What a process sent right before it ended has arrived after this time. */
 const lastWordsMs = 250;
@@ -97,7 +100,7 @@ export class Lease {
   /** Of a row that was just taken in a transaction; `Lease.acquire` and `joinCluster` do. */
   constructor(
     private readonly store: Store,
-    private readonly clock: Clock,
+    private readonly clocks: Clocks,
     taken: TakenLease,
   ) {
     this.name = taken.name;
@@ -115,10 +118,10 @@ export class Lease {
     name: LeaseName,
     holder: string,
     leaseMs: number,
-    clock: Clock = systemClock,
+    clocks: Clocks = systemClocks,
   ): Promise<LeaseAnswer> {
-    return afterLastWords(clock, async (ended) => {
-      const askedAt = clock.monotonicMs();
+    return afterLastWords(clocks.clock, async (ended) => {
+      const askedAt = clocks.clock.monotonicMs();
       return store.transaction(`take the ${name} lease`, async (tx) => {
         const row = (await lockRow(tx, name)) ?? (await insertRow(tx, name).then(() => lockRow(tx, name)));
         if (!row) throw new Error(`The lease row ${name} is gone.`);
@@ -135,14 +138,12 @@ export class Lease {
         await endLeases(tx, nodes);
         const epoch = row.epoch + 1;
         await tx.run(
-          'UPDATE lease SET epoch=?, holder=?, holder_process=?, expires_at=?, released_at=NULL WHERE name=?',
+          'UPDATE lease SET epoch=?, holder=?, holder_process=?, expires_at=?, released_at=NULL, released_elapsed=NULL WHERE name=?',
           [epoch, holder, thisProcess(), row.now + leaseMs, name],
         );
-        const lease = new Lease(store, clock, { name, epoch, leaseMs, askedAtMonotonicMs: askedAt });
-        return {
-          answer: { held: true, lease, idleMs: idleMsOf([row, ...nodes]), ended: endedHolder(row) },
-          ended: null,
-        };
+        const lease = new Lease(store, clocks, { name, epoch, leaseMs, askedAtMonotonicMs: askedAt });
+        const idleMs = idleMsOf([row, ...nodes], await readElapsed(tx, clocks));
+        return { answer: { held: true, lease, idleMs, ended: endedHolder(row) }, ended: null };
       });
     });
   }
@@ -175,7 +176,7 @@ export class Lease {
 
   /** Moves the end of the lease; the same epoch goes on. @throws LeaseLost */
   async renew(): Promise<void> {
-    const askedAt = this.clock.monotonicMs();
+    const askedAt = this.clocks.clock.monotonicMs();
     await this.store.statement(`renew the ${this.name} lease`, async (tx) => {
       const held = [this.leaseMs, this.name, this.epoch];
       const renewal = `UPDATE lease SET expires_at=${tx.nowMs}+?, released_at=NULL WHERE name=? AND epoch=? AND holder IS NOT NULL`;
@@ -186,17 +187,18 @@ export class Lease {
 
   /** Renews the lease once a third of it has passed. @throws LeaseLost */
   async keep(): Promise<void> {
-    if (this.#endsAtMonotonicMs - this.clock.monotonicMs() <= (this.leaseMs * 2) / 3) await this.renew();
+    if (this.#endsAtMonotonicMs - this.clocks.clock.monotonicMs() <= (this.leaseMs * 2) / 3) await this.renew();
   }
 
   /** Lets go, so that a successor need not wait. Losing the lease first is no error. */
   async release(): Promise<void> {
-    await this.store.statement(`release the ${this.name} lease`, (tx) =>
-      tx.run(`UPDATE lease SET holder=NULL, expires_at=0, released_at=${tx.nowMs} WHERE name=? AND epoch=?`, [
-        this.name,
-        this.epoch,
-      ]),
-    );
+    await this.store.transaction(`release the ${this.name} lease`, async (tx) => {
+      const own = [this.name, this.epoch];
+      const released = `UPDATE lease SET holder=NULL, expires_at=0, released_at=${tx.nowMs} WHERE name=? AND epoch=?`;
+      if ((await tx.run(released, own)) === 0) return;
+      const elapsed = await noteElapsed(tx, this.clocks);
+      await tx.run('UPDATE lease SET released_elapsed=? WHERE name=? AND epoch=?', [elapsed, ...own]);
+    });
   }
 }
 

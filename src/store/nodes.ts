@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { AlertCause } from './alerts.js';
-import { type Clock, systemClock } from './clock.js';
-import { afterLastWords, Lease, type LeaseAnswer } from './lease.js';
+import type { Clocks } from './elapsed-time.js';
+import { afterLastWords, Lease, type LeaseAnswer, systemClocks } from './lease.js';
 import {
   endedHolder,
   endLeases,
@@ -133,10 +133,10 @@ const rememberMs = 7 * 86_400_000;
  * Joins the cluster: the lease of this node, unless a process of its name has it, the store has a deliverer that shares it with
  * none, other nodes keep other limits or sources, or what a node of its name sent still counts.
  */
-export async function joinCluster(store: Store, one: NewNode, clock: Clock = systemClock): Promise<LeaseAnswer> {
+export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = systemClocks): Promise<LeaseAnswer> {
   const name: NodeLeaseName = `node/${one.node}`;
-  return afterLastWords(clock, async (ended) => {
-    const askedAt = clock.monotonicMs();
+  return afterLastWords(clocks.clock, async (ended) => {
+    const askedAt = clocks.clock.monotonicMs();
     return store.transaction('join the cluster', async (tx) => {
       const rows = await lockCluster(tx);
       const alone = await occupantOf(tx, rows.service, ended);
@@ -185,7 +185,7 @@ export async function joinCluster(store: Store, one: NewNode, clock: Clock = sys
       await tx.run("DELETE FROM lease WHERE name LIKE 'node/%' AND holder IS NULL AND released_at<?", [
         mine.now - rememberMs,
       ]);
-      const lease = new Lease(store, clock, { name, epoch, leaseMs: one.leaseMs, askedAtMonotonicMs: askedAt });
+      const lease = new Lease(store, clocks, { name, epoch, leaseMs: one.leaseMs, askedAtMonotonicMs: askedAt });
       return { answer: { held: true, lease, idleMs: null, ended: endedHolder(mine) }, ended: null };
     });
   });

@@ -1,6 +1,7 @@
 import { initialTables } from './migrations/1700000000000-initial.js';
 import { lookUpColumns } from './migrations/1795800002000-look-ups.js';
 import { personsWordColumns, personsWordTables } from './migrations/1795800003000-expand-persons-word.js';
+import { releasedElapsedColumns } from './migrations/1795900030000-expand-released-elapsed.js';
 import { leftOrderFacts } from './migrations/1795900040000-left-orders-as-facts.js';
 import { type FactColumn, factColumnTypes } from './migrations/sentences-to-facts.js';
 
@@ -8,6 +9,7 @@ import { type FactColumn, factColumnTypes } from './migrations/sentences-to-fact
 const added: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   outbox_message: lookUpColumns,
   binding: personsWordColumns,
+  lease: releasedElapsedColumns,
   unsettled: { first_seen_elapsed: 'BIGINT NULL' },
 };
 

@@ -37,6 +37,23 @@ onEveryStore('a lease', (kit) => {
     await assertHeld(held(first));
   });
 
+  it('lay idle no longer than time surely passed, however far the clock was set forward since', async () => {
+    await held(await take('one')).release();
+    const setForward = 'UPDATE lease SET released_at=released_at-86400000';
+    await kit.store.transaction('set the clock', (tx) => tx.run(setForward));
+    expect((await take('two')) as { idleMs: number })
+      .property('idleMs')
+      .is.below(20_000);
+  });
+
+  it('lay idle for an unknown time, so none that counts, where its holder noted no moment', async () => {
+    await held(await take('one')).release();
+    await kit.store.transaction('as an older version', (tx) =>
+      tx.run('UPDATE lease SET released_elapsed=NULL, released_at=released_at-86400000'),
+    );
+    expect(await take('two')).to.include({ held: true, idleMs: 0 });
+  });
+
   it('knows nothing of other names', async () => {
     await take('one');
     const other = await Lease.acquire(kit.store, 'capture', 'two', long);

@@ -146,8 +146,9 @@ const leaseMs = 30_000;
  * records are still removed.
  * @returns who is writing at this moment, so that nothing was done, or null
  */
-export async function writeAgain({ store, actor, clock }: JobContext): Promise<string | null> {
-  const answer = await Lease.acquire(store, 'write-back', actor, leaseMs, clock);
+export async function writeAgain(context: JobContext): Promise<string | null> {
+  const { store, actor } = context;
+  const answer = await Lease.acquire(store, 'write-back', actor, leaseMs, context);
   if (!answer.held) return answer.holder;
   try {
     await answer.lease.write('have everything written back again', async (tx) => {

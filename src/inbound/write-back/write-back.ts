@@ -28,7 +28,7 @@ export async function writeBack(
   partners: Pick<WriteBackParts, 'writer' | 'reader'>,
   options: WriteBackOptions = {},
 ): Promise<WriteBackResult> {
-  const { store, settings, actor, clock, nowMs } = context;
+  const { store, settings, actor, nowMs } = context;
   const leaseMs = Math.max(settings.delivery.leaseSeconds, 2 * settings.writeBack.timeoutSeconds + 20) * 1000;
   const result: WriteBackResult = {
     busy: null,
@@ -41,7 +41,7 @@ export async function writeBack(
     failures: [],
   };
   if (result.held !== null) return result;
-  const answer = await Lease.acquire(store, 'write-back', actor, leaseMs, clock);
+  const answer = await Lease.acquire(store, 'write-back', actor, leaseMs, context);
   if (!answer.held) return { ...result, busy: answer.holder };
   const { lease } = answer;
   try {

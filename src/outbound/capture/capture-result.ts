@@ -162,9 +162,10 @@ export async function moveCursor(
 }
 
 /** The right to capture from a source, one process at a time. @returns the lease, or in words who holds it instead */
-export async function acquireCaptureLease({ store, settings, actor, clock }: JobContext): Promise<Lease | string> {
+export async function acquireCaptureLease(context: JobContext): Promise<Lease | string> {
+  const { store, settings, actor } = context;
   const name = inSource('capture', settings.source ?? defaultSource);
-  const answer = await Lease.acquire(store, name, actor, settings.delivery.leaseSeconds * 1000, clock);
+  const answer = await Lease.acquire(store, name, actor, settings.delivery.leaseSeconds * 1000, context);
   if (answer.held) return answer.lease;
   return `${answer.holder} is capturing; its place is free in ${Math.ceil(answer.freeInMs / 1000)} s at the latest`;
 }

@@ -107,7 +107,7 @@ export class ServiceLease {
     signal?: AbortSignal,
     as: 'deliverer' | 'node' = 'deliverer',
   ): Promise<ServiceLease | { holder: string; freeInMs: number }> {
-    const { store, actor: holder, clock } = context;
+    const { store, actor: holder } = context;
     const { delivery, cluster, service } = context.settings;
     const leaseMs = delivery.leaseSeconds * 1000;
     const windows = service.limits.map(({ perSeconds }) => perSeconds * 1000);
@@ -117,8 +117,8 @@ export class ServiceLease {
     const node = { node: nodeNameHere(cluster.node), holder, leaseMs, version, limits, sources, restMs: windowMs };
     const answer =
       as === 'node' && cluster.enabled
-        ? await joinCluster(store, node, clock)
-        : await Lease.acquire(store, 'service', holder, leaseMs, clock);
+        ? await joinCluster(store, node, context)
+        : await Lease.acquire(store, 'service', holder, leaseMs, context);
     if (!answer.held) return { holder: answer.holder, freeInMs: answer.freeInMs };
     killPoint('after-lease');
     const kept = new ServiceLease(context, answer.lease);
