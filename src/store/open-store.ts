@@ -9,6 +9,7 @@ import { migrations, storeDataSource } from './data-source.js';
 import type { DriverError, StoreDialect } from './dialects/dialect.js';
 import { dialectOf } from './dialects/dialects.js';
 import { viewNodes } from './nodes.js';
+import { schemaDifference } from './schema-difference.js';
 import { Store } from './store.js';
 import { StoreError } from './store-error.js';
 import { readStoreInfo, writeStoreInfo } from './store-info.js';
@@ -31,6 +32,7 @@ export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
   try {
     const store = new Store(dataSource);
     await migrate(store, dataSource);
+    await refuseOtherSchema(store, await migrationsOf(dataSource));
     // Afterwards: the session that holds the migrations' lock rests while another one works.
     dialect.limitSessions?.(dataSource);
     await store.transaction('name itself', async (tx) => {
@@ -133,6 +135,27 @@ function refuseForeignSchema(names: readonly string[]): void {
     );
 }
 
+/** The names of migrations do not tell whether their content was the same. */
+async function refuseOtherSchema(store: Store, done: readonly string[]): Promise<void> {
+  const known = new Set(migrations.map(({ name }) => name));
+  const found = await store.read('read its columns', (tx) => tx.rows(store.dialect.schemaColumns));
+  const columns = found.map(({ tableName, columnName, dataType, isNullable }) => ({
+    table: String(tableName),
+    column: String(columnName),
+    type: String(dataType),
+    nullable: String(isNullable),
+  }));
+  const difference = schemaDifference(
+    columns,
+    done.some((name) => !known.has(name)),
+  );
+  if (difference !== null)
+    throw new StoreError(
+      `The store has another schema than this version of Waybill makes: ${difference}. A development version made it, or somebody changed it. ` +
+        'Undo the change, restore a copy from before it, or go on with an empty store and `waybill recover`.',
+    );
+}
+
 /**
  * Opens a store to look at it: nothing is created, migrated or written, so that a monitor that runs under another account, or a
  * minute before the daemon, changes nothing.
@@ -158,6 +181,7 @@ export async function openStoreForReading(settings: StoreSettings): Promise<Open
         'The store has an older schema than this version of Waybill: restart the daemon, or say `waybill migrate`.',
       );
     refuseForeignSchema([...done]);
+    await refuseOtherSchema(store, [...done]);
     return { store, warnings: [] };
   } catch (error) {
     await dataSource.destroy();

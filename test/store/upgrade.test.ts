@@ -82,4 +82,32 @@ onEveryStore('a store of the first schema', (kit) => {
       await store.close();
     }
   });
+
+  it('is refused where its columns are not those of this version, although the migrations have the same names', async () => {
+    const settings = await kit.emptyDatabase();
+    await (await openStore(settings)).store.close();
+    const change = async (sql: string) => {
+      const source = await storeDataSource(settings).initialize();
+      await source.query(sql);
+      await source.destroy();
+    };
+    const refusals = async () =>
+      Promise.all(
+        [openStore, openStoreForReading].map((open) =>
+          open(settings).then(
+            async ({ store }) => store.close().then(() => null),
+            ({ message }: Error) => message,
+          ),
+        ),
+      );
+    expect(await refusals()).to.deep.equal([null, null]);
+    await change('ALTER TABLE lease DROP COLUMN holder_process');
+    for (const refusal of await refusals())
+      expect(refusal).to.include('another schema').and.include('lease.holder_process is missing');
+    await change('ALTER TABLE lease ADD COLUMN holder_process BIGINT NULL');
+    for (const refusal of await refusals())
+      expect(refusal).to.include('lease.holder_process is number or NULL instead of text or NULL');
+    await change('ALTER TABLE lease ADD COLUMN mine INT NULL');
+    for (const refusal of await refusals()) expect(refusal).to.include('lease.mine is new');
+  });
 });

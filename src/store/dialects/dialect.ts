@@ -136,6 +136,8 @@ export interface StoreDialect {
   contains(text: string, part: string): string;
 
   schemaWords(runner: QueryRunner): Promise<SchemaWords>;
+  /** A query for all columns of its tables: `table_name`, `column_name`, `data_type`, and `is_nullable`, YES or NO. */
+  readonly schemaColumns: string;
   readonly catalogue: Catalogue | null;
   /** What a power cut may cost; null where nothing that was acknowledged. */
   durabilityWarning(dataSource: DataSource): Promise<string | null>;

@@ -138,6 +138,8 @@ export const mysql: StoreDialect = {
     end: ` ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=${await exactCollation(runner)}`,
     jsonObject: (name, value) => `JSON_OBJECT('${name}', ${value})`,
   }),
+  schemaColumns: `SELECT table_name AS table_name, column_name AS column_name, data_type AS data_type, is_nullable AS is_nullable
+     FROM information_schema.columns WHERE table_schema=DATABASE()`,
   catalogue: {
     tables:
       "SELECT table_name AS name FROM information_schema.tables WHERE table_schema=DATABASE() AND table_type='BASE TABLE' ORDER BY table_name",

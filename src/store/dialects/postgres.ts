@@ -136,6 +136,8 @@ export const postgres: StoreDialect = {
     end: '',
     jsonObject: (name, value) => `json_build_object('${name}', ${value})`,
   }),
+  schemaColumns: `SELECT table_name AS table_name, column_name AS column_name, data_type AS data_type, is_nullable AS is_nullable
+     FROM information_schema.columns WHERE table_schema=current_schema()`,
   catalogue: {
     tables:
       "SELECT table_name AS name FROM information_schema.tables WHERE table_schema=current_schema() AND table_type='BASE TABLE' ORDER BY table_name",

@@ -100,6 +100,9 @@ export const sqlite: StoreDialect = {
     end: '',
     jsonObject: (name, value) => `json_object('${name}', ${value})`,
   }),
+  schemaColumns: `SELECT m.name AS table_name, c.name AS column_name, c.type AS data_type,
+      CASE WHEN c."notnull"=0 THEN 'YES' ELSE 'NO' END AS is_nullable
+     FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type='table'`,
   catalogue: null,
   durabilityWarning: async () => null,
 

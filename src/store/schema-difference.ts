@@ -1,0 +1,67 @@
+import { schemaTables } from './schema.js';
+
+/** A column as the database's catalogue has it. `nullable`: YES or NO. */
+export interface CatalogueColumn {
+  table: string;
+  column: string;
+  type: string;
+  nullable: string;
+}
+
+/** Most differences that are named. */
+const named = 5;
+
+/**
+ * Compares the columns of a store with those that this version's migrations make: the names of migrations alone do not tell,
+ * because a store may come from a development version, or may have been changed by hand. Pure.
+ * @param found all columns of its database; tables that are not Waybill's are left out
+ * @param isExpanded whether a later version has added columns
+ * @returns the differences in words; null where there are none
+ */
+export function schemaDifference(found: readonly CatalogueColumn[], isExpanded: boolean): string | null {
+  const have = new Map(
+    found
+      .filter(({ table }) => Object.hasOwn(schemaTables, table))
+      .map(({ table, column, type, nullable }) => [
+        `${table}.${column}`,
+        kindOf(column, type, nullable.toUpperCase() === 'YES'),
+      ]),
+  );
+  const missing = [...expected].filter(([name]) => !have.has(name)).map(([name]) => `${name} is missing`);
+  const changed = [...expected]
+    .filter(([name, kind]) => have.has(name) && have.get(name) !== kind)
+    .map(([name, kind]) => `${name} is ${have.get(name)} instead of ${kind}`);
+  const added = isExpanded
+    ? []
+    : [...have.keys()].filter((name) => !expected.has(name)).map((name) => `${name} is new`);
+  const all = [...missing, ...changed, ...added];
+  if (all.length === 0) return null;
+  const more = all.length > named ? [`and ${all.length - named} more`] : [];
+  return [...all.slice(0, named), ...more].join(', ');
+}
+
+/** What every database keeps of a type. */
+function kindOf(column: string, type: string, nullable: boolean): string {
+  const family = /int|bool|numeric/i.test(type) ? 'number' : 'text';
+  // Databases disagree on whether a key that counts by itself may be NULL.
+  return column === 'id' || !nullable ? family : `${family} or NULL`;
+}
+
+/** `table.column` → its kind, of all columns that the migrations make. */
+const expected: ReadonlyMap<string, string> = new Map(
+  Object.entries(schemaTables).flatMap(([table, definition]) =>
+    columnsOf(definition).map(({ column, type, nullable }) => [`${table}.${column}`, kindOf(column, type, nullable)]),
+  ),
+);
+
+/** The columns of a definition. Keys and checks, which begin in capitals, are none. */
+function columnsOf(definition: string): { column: string; type: string; nullable: boolean }[] {
+  return [
+    ...definition.replace(/\([^()]*(\([^()]*\)[^()]*)*\)/g, '').matchAll(/(?:^|,)\s*([a-z][a-z_0-9]*)\b([^,]*)/g),
+  ].map(([, column = '', rest = '']) => ({
+    column,
+    // The column `id` has its type from each database.
+    type: column === 'id' ? 'INT' : rest,
+    nullable: !/NOT NULL|PRIMARY KEY/.test(rest),
+  }));
+}
