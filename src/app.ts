@@ -17,6 +17,7 @@ import type { ServiceClient } from './service/service-client.js';
 import { systemClock } from './store/clock.js';
 import { openExistingStore, openStore, openStoreForReading, openStoreIfAny } from './store/open-store.js';
 import type { Store } from './store/store.js';
+import { factsInWords } from './words/words.js';
 
 interface AppOptions {
   configDir?: string | undefined;
@@ -65,7 +66,12 @@ export async function openApp(options: AppOptions): Promise<App> {
   const secrets = new KnownSecrets(secretsOf(settings));
   options.hide?.(secrets.all);
   const level = options.log === 'stderr' && settings.log.level === 'info' ? 'warn' : settings.log.level;
-  const log = createLogger({ level, stream: options.log, secrets: secrets.all });
+  const log = createLogger({
+    level,
+    stream: options.log,
+    secrets: secrets.all,
+    inWords: (line) => factsInWords(line) as object,
+  });
   const { store, warnings, isAbsent = false } = await openerOf(options)(settings.store);
   for (const warning of [...loaded.warnings, ...warnings]) log.warn(warning);
   let witness: WitnessKeeper | null = null;

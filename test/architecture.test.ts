@@ -29,7 +29,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   cli: [WORDS, 'desk', 'app', 'daemon', 'operator', 'config', ADOPTION, RECOVERY, OUTBOX, ...INBOUND, 'erp', ...BASE],
   // Every question of the desk is a named query of operator; below it, the desk names types and lists.
   desk: [WORDS, 'app', 'daemon', 'operator', OUTBOX, ...BASE],
-  app: ['daemon', 'operator', 'config', ...BELOW_OPERATOR],
+  // It gives the log its words.
+  app: [WORDS, 'daemon', 'operator', 'config', ...BELOW_OPERATOR],
   daemon: [WORDS, 'operator', ...BELOW_OPERATOR],
   operator: BELOW_OPERATOR,
   [OUTBOX]: BASE,

@@ -42,4 +42,22 @@ describe('the log', () => {
       at: 'in [secret]',
     });
   });
+
+  it('tells facts in words, beside their code and data', () => {
+    const file = (path: string) => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
+    const code = `
+      const { createLogger } = await import(${file('ops/logger.js')});
+      const { factsInWords } = await import(${file('words/words.js')});
+      const { legacy } = await import(${file('model/facts/fact.js')});
+      const log = createLogger({ level: 'info', stream: 'stdout', secrets: [${JSON.stringify(secret)}], inWords: factsInWords });
+      log.warn('Held', { reason: legacy(${JSON.stringify(`the ERP is empty ${secret}`)}) });`;
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
+    expect(JSON.parse(stdout)).to.deep.include({
+      level: 'warn',
+      message: 'Held',
+      reason: 'the ERP is empty [secret]',
+      reasonCode: 'legacy',
+      reasonData: { text: 'the ERP is empty [secret]' },
+    });
+  });
 });

@@ -25,6 +25,7 @@ import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
 import type { Store } from '../../../src/store/store.js';
+import { factsInWords } from '../../../src/words/words.js';
 import { onAnyStore, onEveryStore, onSqliteAnd, type Server, type StoreKit } from '../../store/stores.js';
 import { sourcesReaderOf } from '../erp-reader.js';
 import { merge, type Tree } from '../merge-settings.js';
@@ -189,6 +190,10 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
     });
     const logger = winston.createLogger({
       level: 'debug',
+      format: winston.format.combine(
+        winston.format((line) => Object.assign(line, factsInWords(line)))(),
+        winston.format.json(),
+      ),
       transports: [new winston.transports.Stream({ stream: lines })],
     });
     const context: JobContext = {
