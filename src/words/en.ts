@@ -3,6 +3,7 @@ import { openOutside } from '../model/outside.js';
 import { actionWords } from './en/actions.js';
 import { listWords } from './en/lists.js';
 import { recordWords } from './en/records.js';
+import { sendingWords } from './en/sending.js';
 import { serviceWords } from './en/service.js';
 import { workWords } from './en/work.js';
 import type { WordsFor } from './sentence.js';
@@ -15,6 +16,7 @@ const commonWords: WordsFor<CommonFacts> = {
 export const en: WordsFor<AllFacts> = {
   ...commonWords,
   ...serviceWords,
+  ...sendingWords,
   ...recordWords,
   ...actionWords,
   ...workWords,

@@ -1,4 +1,4 @@
-import type { Fact } from '../model/facts/fact.js';
+import type { PartFact } from '../model/facts/fact-of.js';
 import { type Outside, openOutside } from '../model/outside.js';
 
 /** Formats what depends on the reader. */
@@ -9,7 +9,7 @@ export interface Reader {
 /** What words are made with. */
 export interface Say extends Reader {
   /** Tells a fact that is part of another one: the failure behind an alert. */
-  fact(fact: Fact): string;
+  fact(fact: PartFact): string;
 }
 
 /** A fact in words. `remedy`: what a person has to do, null where nothing; whole sentences, with commands that work. */

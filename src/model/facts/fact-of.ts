@@ -5,3 +5,8 @@ export type FactOf<Codes> = {
 
 /** Data of a code that says everything by itself. */
 export type NoData = Record<never, never>;
+
+/** A fact that is part of another one, such as the failure behind an alert: any code with its data. */
+export interface PartFact {
+  readonly code: string;
+}

@@ -3,6 +3,7 @@ import type { ActionFacts } from './actions.js';
 import type { FactOf } from './fact-of.js';
 import type { ListFacts } from './lists.js';
 import type { RecordFacts } from './records.js';
+import type { SendingFacts } from './sending.js';
 import type { ServiceFacts } from './service.js';
 import type { WorkFacts } from './work.js';
 
@@ -12,7 +13,14 @@ export interface CommonFacts {
 }
 
 /** Every code with its data. */
-export interface AllFacts extends CommonFacts, ServiceFacts, RecordFacts, ActionFacts, WorkFacts, ListFacts {}
+export interface AllFacts
+  extends CommonFacts,
+    ServiceFacts,
+    SendingFacts,
+    RecordFacts,
+    ActionFacts,
+    WorkFacts,
+    ListFacts {}
 
 /**
  * A typed fact: the reason of a refusal, a row's problem, a hold, an alert. It is stored as its code and its data as JSON;

@@ -1,0 +1,109 @@
+import type { Outside } from '../outside.js';
+import type { Entity } from '../record.js';
+import type { FactOf, NoData, PartFact } from './fact-of.js';
+
+/** Names another record of ours: the key may be renamed later. */
+export interface NamesRecord {
+  entity: Entity;
+  sourceKey: string;
+}
+
+/** What a person should look at on a delivered record. */
+interface FlagFacts {
+  /** The service acknowledged, or shows, another total than that of the lines. `expected`: decimal digits, in its unit of money. */
+  total_differs: { found: number; expected: string };
+  /** The service keeps calling a record by its old id. */
+  id_not_changed: { serviceId: string; newId: string };
+  /** The service did not have what was to be removed. */
+  was_not_there: { reason: PartFact };
+  /** At most five names of fields, and how many they are. */
+  found_by_look_up: { differs: readonly string[]; count: number };
+}
+
+/** Why a message that may exist at the service waits for a person, or what a look-up came to. */
+interface DoubtFacts {
+  /** The service acknowledged another record's id. */
+  acknowledged_as_other: NamesRecord & { serviceId: string };
+  /** The service acknowledged a second id for a record that has one. `entity`, `sourceKey`: the record. */
+  acknowledged_twice: NamesRecord & { serviceId: string; boundTo: string };
+  found_as_other: NamesRecord & { serviceId: string };
+  found_twice: { entity: Entity; serviceId: string; boundTo: string };
+  /** A look-up finds what may be another record, with the same number or code, that may have been sent as well. */
+  found_perhaps_other: NamesRecord & { serviceId: string; shares: string };
+  found_with_other_total: { serviceId: string; found: number; expected: string };
+  found_with_other_customer: { serviceId: string };
+  found_several: { count: number };
+  /** The service says that it exists, and a look-up finds nothing. */
+  exists_but_not_found: NoData;
+  /** A look-up finds nothing, which proves nothing at this service. */
+  absence_proves_nothing: NoData;
+  look_up_inconclusive: { problem: PartFact };
+  /** The service does not let us read the customer that it says it has. */
+  customer_not_shown: { reason: PartFact };
+  /** A look-up finds nothing, but the service may still be working on the last request. */
+  perhaps_under_way: NoData;
+  not_found_once: NoData;
+  /** Another customer with the same code is on its way. */
+  rival_on_its_way: NoData;
+  /** The service may have forgotten the key. `lifetimeKnown`: the settings say how long it remembers. */
+  key_perhaps_forgotten: { lifetimeKnown: boolean };
+  /** The process that was sending stopped without an outcome. */
+  process_stopped: NoData;
+  /** The store failed before the outcome was on record. */
+  outcome_not_recorded: NoData;
+}
+
+/** Why a message was closed or is held, other than by its row. */
+interface ClosedFacts {
+  already_held: NoData;
+  already_acknowledged: NoData;
+  already_there_adopted: NoData;
+  back_in_erp: NoData;
+  replaced_by_newer: NoData;
+  /** The service had the record already, with other values. `clears`: an update would clear fields that only the service has. */
+  adopted_differs: { clears: boolean };
+  /** What the service has is another customer of ours: two in the ERP have one code. */
+  code_shared: NamesRecord & { serviceId: string };
+  shown_as_other: { boundTo: string; serviceId: string };
+  /** What the service has may be another customer of ours, which is not settled. */
+  twin_unsettled: NamesRecord & { serviceId: string };
+  content_erased_unsent: NoData;
+  content_erased_in_doubt: NoData;
+  /** An order names another customer code than the one by which the service knows its customer. */
+  customer_code_differs: NamesRecord & { code: string; bound: string };
+}
+
+/** What a lost store leaves unknown, and what an import brings. */
+interface RecoveryFacts {
+  perhaps_sent_before_loss: { isProvable: boolean };
+  perhaps_released_before_loss: NoData;
+  /** Customers sent again under their keys exist already, so the service may have forgotten all keys. */
+  keys_perhaps_forgotten: { canLookUp: boolean };
+  perhaps_respelled: NoData;
+  binding_imported: NoData;
+  removal_imported: NoData;
+  /** A reason from before the keys of the ERP changed: keys in it are the old ones. */
+  before_keys_changed: { reason: PartFact };
+}
+
+/** What holds a whole lane, and what a person has to know of it. */
+interface LaneFacts {
+  /** Equal refusals in a row. */
+  equal_refusals: { count: number; reason: PartFact };
+  quiet_hours: { untilMs: number };
+  /** The credential may be another one: one request goes to see whether the service takes it. */
+  credential_perhaps_new: NoData;
+  limits_allow_more: NoData;
+  /** A person's own words. */
+  person_said: { text: Outside };
+  service_unreachable: { reason: PartFact };
+  credential_refused: { reason: PartFact; setting: string };
+  lists_forbidden: { reason: PartFact };
+  writes_forbidden: { reason: PartFact };
+  no_acknowledgements: { reason: PartFact };
+  refused_in_a_row: { count: number; reason: PartFact };
+}
+
+/** Facts about a message on its way to the service: why it waits, is flagged, parked or closed. */
+export interface SendingFacts extends FlagFacts, DoubtFacts, ClosedFacts, RecoveryFacts, LaneFacts {}
+export type SendingFact = FactOf<SendingFacts>;

@@ -1,0 +1,142 @@
+import type { SendingFacts } from '../../model/facts/sending.js';
+import { openOutside } from '../../model/outside.js';
+import { shellWord } from '../../model/shell-word.js';
+import type { WordsFor } from '../sentence.js';
+
+const lookThere = 'Look at the service, then use outbox resolve.';
+const doubtful = (text: string) => ({ text, remedy: lookThere });
+const differing = 'the service had it already, with other values: nothing is written over before somebody has looked';
+
+export const sendingWords: WordsFor<SendingFacts> = {
+  total_differs: ({ found, expected }) => `The service has a total of ${found}, and the lines add up to ${expected}.`,
+  id_not_changed: ({ serviceId, newId }) => `The service calls it ${serviceId} still, and was to call it ${newId}.`,
+  was_not_there: ({ reason }, say) => `The service did not have it any more: ${say.fact(reason)}`,
+  found_by_look_up: ({ differs, count }) => {
+    const more = count > differs.length ? ` and ${count - differs.length} more` : '';
+    return `Found by look-up.${count > 0 ? ` It differs there in ${differs.join(', ')}${more}.` : ''}`;
+  },
+
+  acknowledged_as_other: ({ entity, sourceKey, serviceId }) =>
+    doubtful(
+      `The service acknowledged it as ${serviceId}, but ${serviceId} is the ${entity} with the key ${sourceKey} already.`,
+    ),
+  acknowledged_twice: ({ entity, sourceKey, serviceId, boundTo }) => ({
+    text: `The service acknowledged it as ${serviceId}, but this ${entity} is ${boundTo} at the service already, and ${serviceId} is another one there. It may be there twice.`,
+    remedy: `If ${boundTo} stays, remove the other one there and use outbox resolve; if ${serviceId} stays: waybill bindings move ${entity} ${shellWord(sourceKey)} --from ${shellWord(boundTo)} --to ${shellWord(serviceId)} --reason "…"`,
+  }),
+  found_as_other: ({ entity, sourceKey, serviceId }) =>
+    doubtful(`A look-up finds ${serviceId}, but ${serviceId} is the ${entity} with the key ${sourceKey} already.`),
+  found_twice: ({ entity, serviceId, boundTo }) =>
+    doubtful(
+      `A look-up finds ${serviceId}, but this ${entity} is ${boundTo} at the service already, and ${serviceId} is another one there.`,
+    ),
+  found_perhaps_other: ({ entity, sourceKey, serviceId, shares }) =>
+    doubtful(
+      `A look-up finds ${serviceId}, which proves nothing: the ${entity} with the key ${sourceKey} has the same ${shares}, and may have been sent as well.`,
+    ),
+  found_with_other_total: ({ serviceId, found, expected }) =>
+    doubtful(
+      `A look-up finds ${serviceId}, which proves nothing: its total there is ${found}, and the lines add up to ${expected}.`,
+    ),
+  found_with_other_customer: ({ serviceId }) =>
+    doubtful(`A look-up finds ${serviceId}, which proves nothing: it is another customer's.`),
+  found_several: ({ count }) => doubtful(`A look-up finds it ${count} times.`),
+  exists_but_not_found: () => doubtful('The service says that it exists, and a look-up finds nothing.'),
+  absence_proves_nothing: () =>
+    doubtful(
+      'The service may have forgotten the key since the first try, and a look-up finds nothing, which proves nothing (absenceProves).',
+    ),
+  look_up_inconclusive: ({ problem }, say) => doubtful(`A look-up proves nothing: ${say.fact(problem)}.`),
+  customer_not_shown: ({ reason }, say) => `the service does not show the customer (${say.fact(reason)})`,
+  perhaps_under_way: () =>
+    'A look-up finds nothing, but the service may still be working on the last request (service.maxProcessingSeconds). Waybill looks again when it can not be any more.',
+  not_found_once: () => 'A look-up finds nothing. Waybill looks once more before it believes that.',
+  rival_on_its_way: () =>
+    'Another customer with its code is on its way, and may be the one that the service has: it is looked up once more.',
+  key_perhaps_forgotten: ({ lifetimeKnown }) =>
+    doubtful(
+      `${lifetimeKnown ? 'The service may have forgotten the key since the first try' : 'service.idempotency.lifetimeHours does not say how long the service remembers a key'}, so a resend could make a second record.`,
+    ),
+  process_stopped: () =>
+    'The process that was sending it stopped before its outcome was on record; it may have been sent.',
+  outcome_not_recorded: () => 'The store failed before the outcome was on record.',
+
+  already_held: () => 'The service holds these values already.',
+  already_acknowledged: () => 'The service has acknowledged it already.',
+  already_there_adopted: () => 'The service had it already: it is adopted.',
+  back_in_erp: () => 'Its record is in the ERP again, so it is not removed.',
+  replaced_by_newer: () => 'A newer revision takes the place of the refused create.',
+  adopted_differs: ({ clears }) =>
+    clears
+      ? {
+          text: `${differing}. Updates replace it (PUT) and clear what only the service has`,
+          remedy: "Name the service's own fields in service.adoption.ownFields.",
+        }
+      : differing,
+  code_shared: ({ serviceId, sourceKey }) => ({
+    text: `The service's ${serviceId} is the customer with the key ${sourceKey} of the ERP: two customers there have one code.`,
+    remedy: 'Give this customer a code of its own in the ERP.',
+  }),
+  shown_as_other: ({ boundTo, serviceId }) =>
+    doubtful(`The service acknowledged it as ${boundTo}, and shows ${serviceId}.`),
+  twin_unsettled: ({ serviceId, sourceKey }) => ({
+    text: `The service's ${serviceId} may be the customer with the key ${sourceKey} of the ERP, which has the same code and is not settled.`,
+    remedy: `Settle that one first: waybill outbox resolve --entity customer --key ${shellWord(sourceKey)}`,
+  }),
+  content_erased_unsent: () => ({
+    text: 'Its content was erased, so there is nothing to send.',
+    remedy: 'Close it with `waybill outbox discard`, then capture its row again with `waybill resync --force`.',
+  }),
+  content_erased_in_doubt: () =>
+    doubtful('It may have reached the service, and its content was erased, so it cannot be sent again.'),
+  customer_code_differs: ({ sourceKey, code, bound }) => ({
+    text: `It names the customer code ${code}, but the service knows its customer ${sourceKey} as ${bound}: it would go to another customer.`,
+    remedy:
+      "If the ERP is right, run `waybill explain` for the customer, settle what it waits for, and then run `waybill confirm orders`; otherwise correct the customer's code in the ERP.",
+  }),
+
+  perhaps_sent_before_loss: ({ isProvable }) =>
+    isProvable
+      ? 'It may have been sent before the store was lost.'
+      : doubtful('It may have been sent before the store was lost, and nothing proves whether it exists.'),
+  perhaps_released_before_loss: () =>
+    doubtful('Somebody may have let it go before the store was lost, and nothing proves whether it exists.'),
+  keys_perhaps_forgotten: ({ canLookUp }) => {
+    const text =
+      'Customers that were sent again under their keys exist at the service already, so it may have forgotten the keys, and a resend could make a second order.';
+    return canLookUp ? text : doubtful(text);
+  },
+  perhaps_respelled: () =>
+    'The service may have it under another spelling of its key, whose binding was imported: its row is read again.',
+  binding_imported: () => 'The service has it already: its binding was imported.',
+  removal_imported: () => 'The service has it no more: its removal was imported.',
+  before_keys_changed: ({ reason }, say) => `Before the keys changed: ${say.fact(reason)}`,
+
+  equal_refusals: ({ count, reason }, say) => `${count} equal refusals in a row: ${say.fact(reason)}`,
+  quiet_hours: ({ untilMs }, say) => `quiet until ${say.time(untilMs)} (schedule.quietHours)`,
+  credential_perhaps_new: () =>
+    'the credential may be another one; one request goes to see whether the service takes it',
+  limits_allow_more: () => 'the limits of the settings allow more',
+  person_said: ({ text }) => openOutside(text),
+  service_unreachable: ({ reason }, say) => `The service is out of reach: ${say.fact(reason)}`,
+  credential_refused: ({ reason, setting }, say) => ({
+    text: `The service does not accept our credential (${say.fact(reason)})`,
+    remedy: `Replace it (${setting}): a new file is tried by itself. Or say \`waybill resume service\`.`,
+  }),
+  lists_forbidden: ({ reason }, say) => ({
+    text: `The service does not let us read the invoices (${say.fact(reason)})`,
+    remedy: 'Check the address and the permissions, then `waybill resume pull`.',
+  }),
+  writes_forbidden: ({ reason }, say) => ({
+    text: `The service does not let us deliver (${say.fact(reason)})`,
+    remedy: 'Check the address and the permissions, then `waybill resume deliver`.',
+  }),
+  no_acknowledgements: ({ reason }, say) => ({
+    text: `The service says success without an acknowledgement (${say.fact(reason)})`,
+    remedy: 'Is service.baseUrl right? Then `waybill resume deliver`.',
+  }),
+  refused_in_a_row: ({ count, reason }, say) => ({
+    text: `${count} equal refusals in a row (${say.fact(reason)})`,
+    remedy: 'Is one setting wrong? Look at `waybill outbox --state parked`, then `waybill resume deliver`.',
+  }),
+};
