@@ -131,6 +131,8 @@ export interface ErpSnapshot {
   /** What `dialect.nowUtc` said when the snapshot was taken; absent: it has to be asked for. */
   readonly now?: string;
   query(statement: Sql, doing: string): Promise<ErpResult>;
+  /** What a configured statement means to others at this server and not to us, with what to write; null: nothing. */
+  misread?(statement: string): string | null;
 }
 
 /** The seam to one kind of database for reading. Everything above it is the same for all of them. */

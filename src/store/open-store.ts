@@ -3,8 +3,8 @@ import { accessSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
+import { SqliteMissing } from '../db/sqlite/driver.js';
 import { redact } from '../model/redact.js';
-import { SqliteMissing } from '../sqlite.js';
 import { migrations, storeDataSource } from './data-source.js';
 import type { DriverError, StoreDialect } from './dialects/dialect.js';
 import { dialectOf } from './dialects/dialects.js';
@@ -33,8 +33,6 @@ export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
     const store = new Store(dataSource);
     await migrate(store, dataSource);
     await refuseOtherSchema(store, await migrationsOf(dataSource));
-    // Afterwards: the session that holds the migrations' lock rests while another one works.
-    dialect.limitSessions?.(dataSource);
     await store.transaction('name itself', async (tx) => {
       // Updates take their keys from the incarnation: a store made anew must not use an old store's keys again.
       if ((await readStoreInfo(tx, 'incarnation')) === null) await writeStoreInfo(tx, 'incarnation', randomUUID());
@@ -77,10 +75,13 @@ async function migrate(store: Store, dataSource: DataSource): Promise<void> {
   }
   const runner = dataSource.createQueryRunner();
   try {
-    const taken = await runner.query(lock.take).catch((error: { driverError?: DriverError }) => {
-      if (store.dialect.retry(error.driverError ?? {}) !== null) return [];
-      throw error;
-    });
+    let taken: { taken: unknown }[] = [];
+    try {
+      for (const statement of lock.take) taken = await runner.query(statement);
+    } catch (error) {
+      const { driverError = {} } = error as { driverError?: DriverError };
+      if (store.dialect.retry(driverError) === null) throw error;
+    }
     if (Number(taken[0]?.taken) !== 1)
       throw new StoreError(
         'Another process has been bringing the schema up to date for a minute. Look after it, then try again.',
@@ -91,7 +92,7 @@ async function migrate(store: Store, dataSource: DataSource): Promise<void> {
       await refuseUnderNodes(store, done);
       await dataSource.runMigrations({ transaction: 'each' });
     } finally {
-      await runner.query(lock.release).catch(() => undefined);
+      for (const statement of lock.release) await runner.query(statement).catch(() => undefined);
     }
   } finally {
     await runner.release();

@@ -1,4 +1,4 @@
-import type { SqliteFile } from '../../src/sqlite.js';
+import type { SqliteFile } from '../../src/db/sqlite/driver.js';
 import { storeDataSource } from '../../src/store/data-source.js';
 import { Store } from '../../src/store/store.js';
 import { witnessSql } from '../torture/store-witness.js';

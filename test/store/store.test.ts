@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -329,7 +329,7 @@ describe('a store in a SQLite file', () => {
       process.stdin.once('data', () => { database.exec('COMMIT'); process.exit(); });`;
     const other = spawn(
       process.execPath,
-      ['--input-type=module', '-e', script, join(projectRoot, 'dist/src/sqlite.js'), fileOf()],
+      ['--input-type=module', '-e', script, join(projectRoot, 'dist/src/db/sqlite/driver.js'), fileOf()],
       { cwd: projectRoot },
     );
     const ended = once(other, 'exit');
@@ -558,22 +558,6 @@ onServers('a store', (kit) => {
 
 describe('a store in MariaDB', () => {
   const kit = useStore('mysql');
-
-  it('lets nobody have a connection whose isolation it could not set', () => {
-    const pool = new EventEmitter();
-    mysql.limitSessions?.({ driver: { pool } } as never);
-    for (const fails of [false, true]) {
-      let isDestroyed = false;
-      pool.emit('acquire', {
-        query: (sql: string, done: (error: unknown) => void) =>
-          done(fails && sql.includes('ISOLATION') ? new Error('the server refuses') : null),
-        destroy: () => {
-          isDestroyed = true;
-        },
-      });
-      expect(isDestroyed).to.equal(fails);
-    }
-  });
 
   it('warns about a server that may lose what it acknowledged', async () => {
     const root = await kit.mariaDb.server.connect();

@@ -216,7 +216,7 @@ function serverSettings(type: Dialect, { host, port, database, user, password }:
 }
 
 /** Checked as a configuration is. */
-function storeSettings(store: object): StoreSettings {
+export function storeSettings(store: object): StoreSettings {
   const { service } = settingsAround({});
   return settingsFrom({ ...settingsAround({ store }), service: { ...service, token: 'test-token' } }).store;
 }

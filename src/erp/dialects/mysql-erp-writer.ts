@@ -1,7 +1,8 @@
 import type { Connection } from 'mysql2/promise';
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
+import { GRACE_MS, MysqlConnection } from '../../db/mysql/connection.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
-import { GRACE_MS, MysqlConnection, type MysqlServer } from './mysql-connection.js';
+import { offsetMinutes } from '../time/wall-time.js';
 import { type MysqlSettings, mysqlDialect } from './mysql-erp.js';
 import { mysqlWriteFailure } from './mysql-failure.js';
 
@@ -21,7 +22,17 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
       user,
       password,
     };
-    super(account, (server) => writingSession(server, timeoutSeconds));
+    const lockTimeout = Math.max(1, Math.ceil(timeoutSeconds));
+    super(account, () => ({
+      isolation: 'REPEATABLE-READ',
+      readOnly: false,
+      timeZone: { name: erp.timeZone, offsetMinutes: offsetMinutes(Date.now(), erp.timeZone) },
+      statementTimeout: timeoutSeconds,
+      lockTimeout,
+      // A process that is frozen in the middle of a transaction must not hold its row locks.
+      idleTimeout: idleLimitSeconds,
+      idleTransactionTimeout: idleLimitSeconds,
+    }));
     this.#limitMs = timeoutSeconds * 1000 + GRACE_MS;
   }
 
@@ -69,18 +80,4 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
       work.catch(() => undefined);
     }
   }
-}
-
-function writingSession({ isMariaDb }: MysqlServer, timeoutSeconds: number): string[] {
-  const seconds = Math.max(1, Math.ceil(timeoutSeconds));
-  const settings = [
-    // A text that does not fit is refused and said, not cut.
-    "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
-    `innodb_lock_wait_timeout = ${seconds}`,
-    `lock_wait_timeout = ${seconds}`,
-    // A process that is frozen in the middle of a transaction must not hold its row locks.
-    `wait_timeout = ${idleLimitSeconds}`,
-    ...(isMariaDb ? [`max_statement_time = ${timeoutSeconds}`] : []),
-  ];
-  return [`SET SESSION ${settings.join(', ')}`];
 }

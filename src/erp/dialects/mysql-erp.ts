@@ -1,5 +1,7 @@
 import mysql from 'mysql2';
 import type { FieldPacket } from 'mysql2/promise';
+import { GRACE_MS, MysqlConnection } from '../../db/mysql/connection.js';
+import { meansOtherwise } from '../../db/mysql/session.js';
 import {
   bytesAsText,
   type ErpColumn,
@@ -12,14 +14,13 @@ import {
 import type { ErpSource } from '../erp-reader.js';
 import { allEqual, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
 import { mysqlCatalogue, mysqlInspection } from './mysql-catalogue.js';
-import { GRACE_MS, MysqlConnection, type MysqlServer } from './mysql-connection.js';
 import { mysqlReadFailure } from './mysql-failure.js';
 
 export type MysqlSettings = Extract<ErpSource['erp'], { type: 'mysql' }>;
 
 const { Types } = mysql;
-/** Modes under which escaped texts aren't safe, or dates that the ERP holds are errors. */
-const UNWANTED_MODES = new Set(['NO_BACKSLASH_ESCAPES', 'NO_ZERO_DATE', 'NO_ZERO_IN_DATE', 'TRADITIONAL']);
+/** A frozen process must not keep the server from cleaning up behind its snapshot; an idle connection costs nothing. */
+const IDLE_SECONDS = { idleTimeout: 28_800, idleTransactionTimeout: 60 };
 
 /**
  * Byte by byte and with every trailing space: under the `utf8mb4_bin` of the table the keys `A` and `A ` would be one. MySQL and
@@ -98,7 +99,13 @@ export class MysqlErp extends MysqlConnection implements ErpDatabase {
   readonly #timeoutMs: number;
 
   constructor(settings: MysqlSettings) {
-    super(settings, (server) => readingSession(server, settings.queryTimeoutSeconds));
+    super(settings, () => ({
+      isolation: 'REPEATABLE-READ',
+      readOnly: true,
+      statementTimeout: settings.queryTimeoutSeconds,
+      lockTimeout: Math.max(1, Math.ceil(settings.queryTimeoutSeconds)),
+      ...IDLE_SECONDS,
+    }));
     this.#timeoutMs = settings.queryTimeoutSeconds * 1000 + GRACE_MS;
   }
 
@@ -115,23 +122,12 @@ export class MysqlErp extends MysqlConnection implements ErpDatabase {
       };
       const query = async (statement: Sql, doing: string) => resultOf(...(await run(render(statement), doing)));
       await run('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY', 'begin a snapshot');
-      const result = await read({ dialect: mysqlDialect, query });
+      const misread = (statement: string) => meansOtherwise(statement, this.inheritedModes);
+      const result = await read({ dialect: mysqlDialect, query, misread });
       await run('COMMIT', 'end a snapshot');
       return result;
     });
   }
-}
-
-function readingSession({ isMariaDb, sqlModes }: MysqlServer, queryTimeoutSeconds: number): string[] {
-  const limit = isMariaDb
-    ? `max_statement_time = ${queryTimeoutSeconds}`
-    : `max_execution_time = ${Math.ceil(queryTimeoutSeconds * 1000)}`;
-  const wanted = sqlModes.filter((mode) => !UNWANTED_MODES.has(mode)).join(',');
-  const lockWait = `lock_wait_timeout = ${Math.max(1, Math.ceil(queryTimeoutSeconds))}`;
-  return [
-    `SET SESSION time_zone = '+00:00', sql_mode = '${wanted}', ${limit}, ${lockWait}`,
-    'SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY',
-  ];
 }
 
 /** A statement that sets something has no fields. */

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
+import { GRACE_MS, PostgresConnection } from '../../db/postgres/connection.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
-import { GRACE_MS, PostgresConnection } from './postgres-connection.js';
 import { type PostgresSettings, postgresDialect } from './postgres-erp.js';
 import { postgresWriteFailure } from './postgres-failure.js';
 
@@ -54,7 +54,7 @@ export class PostgresErpWriter extends PostgresConnection implements WritableErp
     };
     return this.run(async (connect) => {
       const client = await connect();
-      await this.begin(client, 'READ WRITE', this.#timeoutMs, this.#timeZone);
+      await this.begin(client, 'ISOLATION LEVEL READ COMMITTED, READ WRITE', this.#timeoutMs, this.#timeZone);
       let rows: (string | null)[][] = [];
       for (const statement of statements) ({ rows } = await ask(client, statement));
       await mayCommit?.();

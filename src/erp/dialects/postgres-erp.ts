@@ -1,4 +1,5 @@
 import { type Client, escapeIdentifier, type FieldDef, type QueryArrayResult, types } from 'pg';
+import { GRACE_MS, PostgresConnection } from '../../db/postgres/connection.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import type { ErpSource } from '../erp-reader.js';
 import { joinSql, rawSql, type Sql, sql } from '../sql.js';
@@ -11,7 +12,6 @@ import {
   postgresText,
   postgresValue,
 } from './postgres-catalogue.js';
-import { GRACE_MS, PostgresConnection } from './postgres-connection.js';
 import { postgresReadFailure } from './postgres-failure.js';
 
 export type PostgresSettings = Extract<ErpSource['erp'], { type: 'postgres' }>;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import PQueue from 'p-queue';
-import { openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from '../../sqlite.js';
+import { openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from '../../db/sqlite/driver.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
 import { WriteBackError, type WriteBackErrorKind } from '../write-back/erp-writer.js';
 import { type SqliteSettings, sqliteDialect } from './sqlite-erp.js';

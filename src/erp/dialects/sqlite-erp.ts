@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import PQueue from 'p-queue';
-import { isBusy, openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from '../../sqlite.js';
+import { isBusy, openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from '../../db/sqlite/driver.js';
 import { nextTurn } from '../../v8.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';

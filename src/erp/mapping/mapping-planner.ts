@@ -47,11 +47,13 @@ export class MappingPlanner {
         path,
         'has a LIMIT; every record beyond it would count as deleted: choose rows by a condition instead',
       );
+    if (this.#isMisread(path, query)) return null;
     const columns = await this.#describe(path, sql`SELECT q.* ${fromQuery({ query })} LIMIT 0`);
     return columns && { path, query, columns };
   }
 
   async checkCondition(path: string, source: QuerySource, condition: string): Promise<void> {
+    if (this.#isMisread(path, condition)) return;
     const failedBefore = this.queryFailed;
     await this.#describe(path, sql`SELECT q.* ${fromQuery(source)} WHERE ${conditionIn(condition)} LIMIT 0`);
     // The query itself has just run, and no row is read: the setting is wrong, and trying again would not help.
@@ -61,6 +63,12 @@ export class MappingPlanner {
   /** Runs the query, and the condition, for some rows: a conversion fails only on a row that it does not fit. */
   async tryRows(path: string, source: QuerySource, condition: Sql, rows: SqlValue): Promise<void> {
     await this.#describe(path, sql`SELECT q.*, ${condition} AS waybill_tried ${fromQuery(source)} LIMIT ${rows}`);
+  }
+
+  #isMisread(path: string, statement: string): boolean {
+    const problem = this.snapshot.misread?.(statement) ?? null;
+    if (problem !== null) this.fault(path, problem);
+    return problem !== null;
   }
 
   async #describe(path: string, statement: Sql): Promise<ErpColumn[] | null> {

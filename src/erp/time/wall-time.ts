@@ -91,6 +91,11 @@ export function instantToWall(instant: number, timeZone: string): number {
   return instant + offsetSeconds(instant, timeZone);
 }
 
+/** Minutes that the zone is ahead of UTC at an instant in milliseconds. */
+export function offsetMinutes(ms: number, timeZone: string): number {
+  return offsetSeconds(ms / 1000, timeZone) / 60;
+}
+
 const offsets = new Map<string, Map<number, number>>();
 const QUARTER_HOUR = 900;
 

@@ -1,6 +1,6 @@
 import type { Connection } from 'mysql2/promise';
 import type { Client } from 'pg';
-import { openSqlite, untilNotBusy } from '../../sqlite.js';
+import { openSqlite, untilNotBusy } from '../../db/sqlite/driver.js';
 import { type BadRows, makeSampleRows, type SampleValue } from './sample-rows.js';
 
 /** Where a sample ERP is kept: a SQLite file, or the database of an open connection to a server. */

@@ -89,16 +89,14 @@ export interface StoreDialect {
   sessions?(dataSource: DataSource): () => StoreSession;
   /** The socket of a connection as the driver has it; absent: there is none. */
   socketOf?(connection: object): { destroy(error: Error): unknown };
-  /** Limits each session from its next use on, and sets what its transactions see: called once the schema is up to date. */
-  limitSessions?(dataSource: DataSource): void;
 
   readonly begin: readonly string[];
   /** All that is read until the end shows one moment. Null: the copy is made by the database itself, page by page. */
   readonly beginSnapshot: readonly string[] | null;
   /** Whether a statement that fails takes its whole transaction with it: a COMMIT would then roll back, and not say so. */
   readonly failureEndsTransaction: boolean;
-  /** Statements that take and release a lock of all sessions on this database; the first yields `taken`. Null: BEGIN takes one. */
-  readonly migrationLock: { take: string; release: string } | null;
+  /** Statements that take and release a lock of all sessions on this database; the last to take it yields `taken`. Null: BEGIN takes one. */
+  readonly migrationLock: { take: readonly string[]; release: readonly string[] } | null;
 
   /** See `Tx`. */
   readonly forUpdate: string;

@@ -1,8 +1,8 @@
-import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { QueryRunner } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
-import { mysqlTransport } from '../../model/mysql-transport.js';
+import { mysqlDriver } from '../../db/mysql/pool.js';
+import { mysqlTransport } from '../../db/mysql/transport.js';
 import type { StoreDialect, StoreOptions } from './dialect.js';
 import { unionOfParameters } from './sqlite.js';
 
@@ -10,26 +10,24 @@ import { unionOfParameters } from './sqlite.js';
 const poolIdleMs = 5_000;
 
 /**
- * How long the server keeps a session that says nothing, in seconds. A process that is frozen, or cut off from the
- * store, in the middle of a transaction holds its row locks, and no other process could take over until the server let go:
- * by default after eight hours. MariaDB (10.3 and newer) tells a session inside a transaction from one that rests. A lock on
- * a whole table or on everything, such as that of a backup, is waited for as long as one on a row, not for a day.
+ * What each session has besides. A process that is frozen, or cut off from the store, in the middle of a transaction holds its
+ * row locks, and no other process could take over until the server let go: by default after eight hours. A lock on a whole table
+ * or on everything, such as that of a backup, is waited for as long as one on a row, not for a day. What a transaction reads,
+ * others may change, unless it locks it.
  */
-const limits = 'SET SESSION wait_timeout=10, lock_wait_timeout=50 /*M!100300 , SESSION idle_transaction_timeout=5 */';
-
-/** What a transaction reads, others may change, unless it locks it. Set once a session: it would be a statement more for each transaction. */
-const isolation = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
-
-interface Session {
-  query(sql: string, done: (error: unknown) => void): void;
-  destroy(): void;
-}
+const session = {
+  isolation: 'READ-COMMITTED',
+  statementTimeout: 0,
+  lockTimeout: 50,
+  idleTimeout: 10,
+  idleTransactionTimeout: 5,
+} as const;
 
 /** Deadlock, lock wait timeout, snapshot conflict: the server asks for the whole transaction again (field notes, InnoDB). */
 const retryableErrnos = new Set([1213, 1205, 1020]);
 
 const unreachable =
-  /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|PROTOCOL_|ER_ACCESS_DENIED|ER_DBACCESS_DENIED|ER_BAD_DB|ER_SERVER_SHUTDOWN|ER_CON_COUNT|HANDSHAKE_)/;
+  /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|PROTOCOL_|ER_ACCESS_DENIED|ER_DBACCESS_DENIED|ER_BAD_DB|ER_SERVER_SHUTDOWN|ER_CON_COUNT|HANDSHAKE_|WAYBILL_SESSION)/;
 
 /** The name of a lock counts for the whole server, and has 64 characters at most. */
 const lockName = "CONCAT('waybill ', MD5(DATABASE()))";
@@ -47,7 +45,7 @@ export const mysql: StoreDialect = {
     const transport = mysqlTransport(place);
     return {
       type: 'mysql',
-      driver: createRequire(import.meta.url)('mysql2'),
+      driver: mysqlDriver({ ...session, database }),
       host: transport.host,
       port: transport.port,
       ...('ssl' in transport ? { ssl: transport.ssl } : {}),
@@ -81,29 +79,17 @@ export const mysql: StoreDialect = {
     return `${user}@${host}:${port}/${database}`;
   },
   socketOf: (connection) => (connection as { stream: Socket }).stream,
-  limitSessions(dataSource) {
-    const { pool } = dataSource.driver as unknown as {
-      pool: { on(event: 'acquire', listener: (session: Session) => void): void };
-    };
-    const limited = new WeakSet<Session>();
-    pool.on('acquire', (session) => {
-      if (limited.has(session)) return;
-      limited.add(session);
-      // Commands of one connection stand in line, so this one comes first. A connection that is broken says so to its user.
-      session.query(limits, () => undefined);
-      session.query(isolation, (error) => {
-        if (error) session.destroy();
-      });
-    });
-  },
-
   begin: ['START TRANSACTION'],
   beginSnapshot: [
     'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ',
     'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY',
   ],
   failureEndsTransaction: false,
-  migrationLock: { take: `SELECT GET_LOCK(${lockName}, 60) AS taken`, release: `SELECT RELEASE_LOCK(${lockName})` },
+  migrationLock: {
+    // The session that holds it rests while another one works.
+    take: ['SET SESSION wait_timeout=28800', `SELECT GET_LOCK(${lockName}, 60) AS taken`],
+    release: [`SELECT RELEASE_LOCK(${lockName})`, `SET SESSION wait_timeout=${session.idleTimeout}`],
+  },
 
   forUpdate: ' FOR UPDATE',
   // MariaDB knows no FOR SHARE.

@@ -1,31 +1,33 @@
-import type { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
+import type { ClientBase } from 'pg';
 import types from 'pg-types';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
-import { postgresTransport } from '../../model/postgres-transport.js';
+import { checkSettings, type SessionSettings, sessionSettings, setSettings } from '../../db/postgres/session.js';
+import { postgresTransport } from '../../db/postgres/transport.js';
+import { SessionRefused } from '../../db/session-refused.js';
 import type { SqlValue, StoreDialect, StoreOptions } from './dialect.js';
 import { standardSql } from './sqlite.js';
 
 /**
- * How each session begins. A process that is frozen, or cut off from the store, in the middle of a transaction holds its row
- * locks: the server ends it after five seconds. Waiting for a lock, and any one statement, has an end as well.
+ * What each session has besides. A process that is frozen, or cut off from the store, in the middle of a transaction holds its
+ * row locks: the server ends it after five seconds. Waiting for a lock, and any one statement, has an end as well. Whether a
+ * session may write, and whether a commit waits for the disk, is left to those who run the server.
  */
-const session = [
-  'idle_in_transaction_session_timeout=5s',
-  'lock_timeout=50s',
-  'statement_timeout=10min',
-  'timezone=UTC',
-  'client_encoding=UTF8',
-  'standard_conforming_strings=on',
-];
+const sessionWishes = sessionSettings({
+  idle_in_transaction_session_timeout: '5000',
+  lock_timeout: '50000',
+  statement_timeout: '600000',
+  TimeZone: 'UTC',
+});
 
 /** Serialization failure, deadlock, lock timeout: the server asks for the whole transaction again. */
 const retryable = new Set(['40001', '40P01', '55P03']);
 
 /** Of the connection: classes 08 and 28, no such database, too many sessions, shut down or starting, idle for too long. */
-const unreachable = /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|08|28|3D000|53300|57P0|25P03)/;
+const unreachable =
+  /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|08|28|3D000|53300|57P0|25P03|WAYBILL_SESSION)/;
 
 /** What pg, its pool and TypeORM say without a code of a connection that could not be made, or is gone. */
 const unreachableWords =
@@ -58,7 +60,7 @@ export const postgres: StoreDialect = {
   options(settings, readOnly): StoreOptions {
     const { database, user, password, ...place } = serverOf(settings);
     const { host, port, ssl } = postgresTransport(place);
-    const limits = readOnly ? [...session, 'default_transaction_read_only=on'] : session;
+    const wanted = readOnly ? { ...sessionWishes, default_transaction_read_only: 'on' } : sessionWishes;
     return {
       type: 'postgres',
       driver: createRequire(import.meta.url)('pg'),
@@ -82,9 +84,7 @@ export const postgres: StoreDialect = {
         idleTimeoutMillis: 5_000,
         keepAlive: true,
         keepAliveInitialDelayMillis: 10_000,
-        // For a moment neither the pool nor TypeORM listens: a server that ends a session as it begins would end the process.
-        onConnect: (session: EventEmitter) => void session.on('error', () => undefined),
-        options: limits.map((limit) => `-c ${limit}`).join(' '),
+        onConnect: setUpSessions(wanted),
         types: {
           getTypeParser: (oid: number, format?: 'text') => parsers.get(oid) ?? types.getTypeParser(oid, format),
         },
@@ -102,8 +102,8 @@ export const postgres: StoreDialect = {
   beginSnapshot: ['BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY'],
   failureEndsTransaction: true,
   migrationLock: {
-    take: `SELECT 1 AS taken FROM (SELECT pg_advisory_lock(${lockKey})) AS waited`,
-    release: `SELECT pg_advisory_unlock(${lockKey})`,
+    take: [`SELECT 1 AS taken FROM (SELECT pg_advisory_lock(${lockKey})) AS waited`],
+    release: [`SELECT pg_advisory_unlock(${lockKey})`],
   },
 
   forUpdate: ' FOR UPDATE',
@@ -167,6 +167,23 @@ export const postgres: StoreDialect = {
     return 'Compare the certificate of the server with store.tls.caFile and store.tls.serverName.';
   },
 };
+
+/** Sets up each new session before the pool hands it out. */
+function setUpSessions(wanted: SessionSettings) {
+  let home: string | undefined;
+  return async (client: ClientBase) => {
+    // For a moment neither the pool nor TypeORM listens: a server that ends a session as it begins would end the process.
+    client.on('error', () => undefined);
+    const schema = 'pg_catalog.current_schema() AS schema';
+    const { rows } = await client.query({ text: `${setSettings(wanted, 'session')}, ${schema}`, rowMode: 'array' });
+    const [row = []] = rows as (string | null)[][];
+    checkSettings(wanted, row);
+    // Another search_path would lead to another store, or to none.
+    const found = `${row.at(-1)}`;
+    home ??= found;
+    if (found !== home) throw new SessionRefused('schema', found, home);
+  };
+}
 
 /** The store has whole numbers only, which other databases round by themselves; a text can't hold U+0000 here. */
 function fitting(value: SqlValue): SqlValue {

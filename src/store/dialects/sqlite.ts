@@ -2,7 +2,7 @@ import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
-import { type SqliteFile, sqliteDriver } from '../../sqlite.js';
+import { type SqliteFile, sqliteDriver } from '../../db/sqlite/driver.js';
 import type { DriverError, SqlValue, StoreDialect, StoreOptions, StoreSession } from './dialect.js';
 
 /** What SQLite and PostgreSQL say alike. */

@@ -1,8 +1,9 @@
-import { type Connection, createConnection } from 'mysql2/promise';
+import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import type { DatabasePlace } from '../../model/database-place.js';
-import { mysqlTransport } from '../../model/mysql-transport.js';
 import type { Secret } from '../../model/secret.js';
-import { SingleConnection } from './single-connection.js';
+import { SingleConnection } from '../single-connection.js';
+import { type MysqlSession, type PreparedSession, prepareSession } from './session.js';
+import { mysqlTransport } from './transport.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** An idle connection that doesn't answer by then is replaced by a new one. */
@@ -17,20 +18,20 @@ interface MysqlAccount extends DatabasePlace {
   password?: Secret | undefined;
 }
 
-/** What a server says of itself when a session begins. */
-export interface MysqlServer {
-  isMariaDb: boolean;
-  sqlModes: string[];
-}
-
 /** A session on MySQL or MariaDB, for one task after the other. */
 export abstract class MysqlConnection extends SingleConnection<Connection> {
-  /** @param session the statements that prepare a new connection */
+  #prepared: PreparedSession | null = null;
+
   constructor(
     private readonly account: MysqlAccount,
-    private readonly session: (server: MysqlServer) => string[],
+    private readonly session: () => Omit<MysqlSession, 'database'>,
   ) {
     super();
+  }
+
+  /** The modes in which the server would run a statement of another program. */
+  protected get inheritedModes(): readonly string[] {
+    return this.#prepared?.inheritedModes ?? [];
   }
 
   /** The database, without the account. */
@@ -43,8 +44,8 @@ export abstract class MysqlConnection extends SingleConnection<Connection> {
     return this.account.password;
   }
 
-  protected ping(connection: Connection): Promise<unknown> {
-    return connection.query({ sql: 'DO 1', timeout: PING_TIMEOUT_MS });
+  protected ping(): Promise<void> {
+    return this.#prepared?.check() ?? Promise.resolve();
   }
 
   protected end(connection: Connection): Promise<unknown> {
@@ -73,12 +74,14 @@ export abstract class MysqlConnection extends SingleConnection<Connection> {
     });
     // Without a listener, a connection that breaks while idle would end the process. The next task finds out.
     connection.on('error', () => {});
+    let timeout = CONNECT_TIMEOUT_MS;
+    const ask = async (sql: string) => {
+      const [rows] = await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true, timeout });
+      return Array.isArray(rows) ? rows : [];
+    };
     try {
-      const timeout = CONNECT_TIMEOUT_MS;
-      const [rows] = await connection.query<never>({ sql: 'SELECT VERSION(), @@sql_mode', rowsAsArray: true, timeout });
-      const [version = '', modes = ''] = (rows as Buffer[][])[0]?.map(String) ?? [];
-      const server = { isMariaDb: version.includes('MariaDB'), sqlModes: modes.split(',') };
-      for (const sql of this.session(server)) await connection.query({ sql, timeout });
+      this.#prepared = await prepareSession(ask, { ...this.session(), database });
+      timeout = PING_TIMEOUT_MS;
       return connection;
     } catch (error) {
       connection.destroy();

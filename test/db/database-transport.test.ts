@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { mysqlTransport } from '../../src/model/mysql-transport.js';
-import { postgresTransport } from '../../src/model/postgres-transport.js';
+import { mysqlTransport } from '../../src/db/mysql/transport.js';
+import { postgresTransport } from '../../src/db/postgres/transport.js';
 
 for (const [kind, isSecureTo] of [
   ['MySQL or MariaDB', (place: Parameters<typeof mysqlTransport>[0]) => 'ssl' in mysqlTransport(place)],

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, type PeerCertificate } from 'node:tls';
-import { type DatabasePlace, secureOptions } from './database-place.js';
+import { type DatabasePlace, secureOptions } from '../../model/database-place.js';
 
 /** Options of pg for the way to a PostgreSQL server; its environment variables, such as PGSSLMODE, have no say. */
 export function postgresTransport(place: DatabasePlace): {

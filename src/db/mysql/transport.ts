@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { type DatabasePlace, secureOptions } from './database-place.js';
+import { type DatabasePlace, secureOptions } from '../../model/database-place.js';
 
 /** Options of mysql2 for the way to a MySQL or MariaDB server. */
 export function mysqlTransport(place: DatabasePlace) {

@@ -1,8 +1,9 @@
-import { Client, escapeLiteral, type QueryArrayConfig, type QueryArrayResult } from 'pg';
+import { Client, type QueryArrayConfig, type QueryArrayResult } from 'pg';
 import type { DatabasePlace } from '../../model/database-place.js';
-import { postgresTransport } from '../../model/postgres-transport.js';
 import type { Secret } from '../../model/secret.js';
-import { SingleConnection } from './single-connection.js';
+import { SingleConnection } from '../single-connection.js';
+import { checkSettings, sessionSettings, setSettings } from './session.js';
+import { postgresTransport } from './transport.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** An idle connection that doesn't answer by then is replaced by a new one. */
@@ -51,27 +52,22 @@ export abstract class PostgresConnection extends SingleConnection<Client> {
     return client.query(statement as unknown as QueryArrayConfig) as Promise<QueryArrayResult<(string | null)[]>>;
   }
 
-  /**
-   * Begins a transaction with what it needs. The settings are those of the transaction, so that a pool between us and
-   * the server may give each one another session.
-   */
+  /** Begins a transaction with its settings, and checks them. @throws SessionRefused */
   protected async begin(client: Client, kind: string, timeoutMs: number, timeZone: string): Promise<void> {
-    const settings = {
+    const settings = sessionSettings({
       // Times without a zone are those of the ERP, in its queries as well as in ours.
       TimeZone: timeZone,
-      DateStyle: 'ISO, YMD',
-      extra_float_digits: '3',
-      bytea_output: 'hex',
-      standard_conforming_strings: 'on',
       statement_timeout: `${Math.ceil(timeoutMs)}`,
       // Below the other limit, so that a lock is not taken for a slow query.
       lock_timeout: `${Math.ceil(timeoutMs / 2)}`,
       idle_in_transaction_session_timeout: `${IDLE_LIMIT_MS}`,
       // Else the server would refuse a whole page for one text that is none.
       ...(this.takesAnyBytes ? { client_encoding: 'SQL_ASCII' } : {}),
-    };
-    const set = Object.entries(settings).map(([name, value]) => `SET LOCAL ${name} = ${escapeLiteral(value)}`);
-    await client.query({ text: [`BEGIN ${kind}`, ...set].join(';'), query_timeout: GRACE_MS } as never);
+    });
+    const text = `BEGIN ${kind};${setSettings(settings, 'transaction')}`;
+    const message = { text, rowMode: 'array', types: asWritten, query_timeout: GRACE_MS };
+    const answers: unknown = await client.query(message as never);
+    checkSettings(settings, (answers as QueryArrayResult<(string | null)[]>[]).at(-1)?.rows[0] ?? []);
   }
 
   protected async open(): Promise<Client> {

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { driverFor, loadDriver, openSqlite, sqliteCode } from '../src/sqlite.js';
-import { projectRoot } from './support/project-root.js';
-import { useTempDir } from './support/temp-dir.js';
+import { driverFor, loadDriver, openSqlite, sqliteCode } from '../../src/db/sqlite/driver.js';
+import { projectRoot } from '../support/project-root.js';
+import { useTempDir } from '../support/temp-dir.js';
 
 const text = (file: string) => readFileSync(join(projectRoot, file), 'utf8');
 
@@ -25,7 +25,7 @@ describe('the SQLite for this Node', () => {
   it('lets a process end that has used many statements', () => {
     // 12 aborts here on Node 24, and 13 crashes on Node 20.
     const script = `
-      import { openSqlite } from ${JSON.stringify(join(projectRoot, 'dist/src/sqlite.js'))};
+      import { openSqlite } from ${JSON.stringify(join(projectRoot, 'dist/src/db/sqlite/driver.js'))};
       const database = openSqlite(':memory:');
       for (let i = 0; i < 5000; i++) database.prepare('SELECT ' + i).get();`;
     const { status, signal, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {

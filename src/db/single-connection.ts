@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
-import { redact } from '../../model/redact.js';
-import type { Secret } from '../../model/secret.js';
+import { redact } from '../model/redact.js';
+import type { Secret } from '../model/secret.js';
 
 /** One connection for one task after the other. It is opened when it is first needed, and again after a failure. */
 export abstract class SingleConnection<Connection> {
