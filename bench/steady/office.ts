@@ -8,6 +8,7 @@ import { readCursor, requestWakeUp, sweepAtNextPass } from '../../src/store/job-
 import type { Tx } from '../../src/store/store.js';
 import { keepSmall } from '../../src/v8.js';
 import { countStatements } from '../../test/support/count-statements.js';
+import { forged } from '../../test/support/forged.js';
 import { captureAll } from '../jobs.js';
 
 /** What the daemon needed since the last report. */
@@ -93,7 +94,7 @@ async function putDelivered(tx: Tx): Promise<void> {
             m.mapping_fingerprint, m.identity, b.record, ? FROM outbox_message m JOIN message_body b ON b.message_id=m.id`,
     [now],
   );
-  await tx.run("UPDATE outbox_message SET state='delivered', attempts=1, first_sent_at=?, closed_at=?", [now, now]);
+  await tx.run(`UPDATE outbox_message SET ${forged.delivered}, attempts=1, first_sent_at=?, closed_at=?`, [now, now]);
 }
 
 /** Asks for a sweep, and waits for its end. */

@@ -10,10 +10,11 @@ import {
   type Grouping,
   groupings,
   groupMessages,
+  listedTime,
   listMessages,
   type MessageFilter,
 } from '../operator/list-messages.js';
-import { actionWords } from '../operator/words.js';
+import { actionWords, waitsForInWords } from '../operator/words.js';
 import { type MessageState, messageStates, type ParkClass, parkClasses } from '../outbound/outbox/message.js';
 import {
   type CommandApp,
@@ -207,11 +208,12 @@ async function listOutbox(
   output.table(
     ['entity', 'key', 'number', 'what', 'state', 'tries', 'next try / closed', 'reason'],
     messages.map((message) => {
-      const { entity, sourceKey, number, operation, state, parkClass, attempts, nextAttemptAt, closedAt } = message;
-      const at = state === 'pending' || state === 'in_doubt' ? nextAttemptAt : closedAt;
+      const { entity, sourceKey, number, operation, state, parkClass, attempts, waitsFor } = message;
+      const at = listedTime(message);
       const stands = parkClass && state === 'parked' ? `parked (${parkClass})` : state;
       const why = shorten(message.flag ?? message.reason ?? '', 60);
-      const when = at === null ? '' : output.time(at);
+      const other = waitsFor === null ? '' : waitsForInWords[waitsFor];
+      const when = at === null ? other : output.time(at);
       return [entity, sourceKey, number, operation, stands, attempts, when, why];
     }),
   );

@@ -178,11 +178,7 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
     words.why.push(`Delivery is held: ${notLive}.`);
     words.todo.push({ text: 'Look at what would be sent, then go live.', command: 'waybill go-live' });
   }
-  if (message.nextAttemptAt > nowMs) {
-    const next = `${isForgotten ? 'Next look-up' : 'Next try'} at ${time(message.nextAttemptAt)}`;
-    words.why.push(`${next}${message.reason ? `; the last one said: ${message.reason.replace(/\.$/, '')}` : ''}.`);
-    if (!isForgotten) words.todo.push({ text: 'Try now instead.', command: operate('retry', story) });
-  }
+  describeNext(story, message, { context, isForgotten, words });
   if (words.why.length === before) {
     const said = message.reason ? ` The last try said: ${message.reason}.` : '';
     words.why.push(`It is due now; the next delivery sends it.${said}`);
@@ -195,14 +191,47 @@ function describeCustomer(customer: StoryCustomer, { time, nowMs }: StoryContext
   let how = 'was never captured: is its row in the ERP, and eligible?';
   if (newest?.state === 'parked') how = `is ${stateInWords(newest)}: ${newest.reason ?? 'no reason on record'}`;
   else if (newest) {
-    const next = isOpen(newest) && newest.nextAttemptAt > nowMs ? `; next try at ${time(newest.nextAttemptAt)}` : '';
-    how = `is ${stateInWords(newest)}${next}.`;
+    how = `is ${stateInWords(newest)}${nextInWords(newest, nowMs, time)}.`;
   }
   words.why.push(`It waits for its customer ${sourceKey}, which ${how}`);
   words.todo.push({
     text: 'Read the story of its customer.',
     command: `waybill explain customer ${shellWord(sourceKey)}`,
   });
+}
+
+/** When a waiting message is tried or looked up next. */
+function describeNext(
+  story: RecordStory,
+  message: StoryMessage,
+  {
+    context: { nowMs, time },
+    isForgotten,
+    words,
+  }: { context: StoryContext; isForgotten: boolean; words: StoryInWords },
+): void {
+  if (message.waitsFor === 'scan') {
+    words.why.push(`It ${waitsForScan}.`);
+    words.todo.push({ text: 'If no scan is running, run one to its end.', command: 'waybill sync capture' });
+  } else if (message.nextAttemptAt !== null && message.nextAttemptAt > nowMs) {
+    const next = `${isForgotten ? 'Next look-up' : 'Next try'} at ${time(message.nextAttemptAt)}`;
+    words.why.push(`${next}${message.reason ? `; the last one said: ${message.reason.replace(/\.$/, '')}` : ''}.`);
+    if (!isForgotten) words.todo.push({ text: 'Try now instead.', command: operate('retry', story) });
+  }
+}
+
+/** `It …`: the reason of a change or a removal that is not due before its scan has ended. */
+const waitsForScan = 'waits for the end of the scan that found it, which shows whether a brake holds it';
+
+/** `; …`: what an open message waits for, or nothing where it is due. */
+function nextInWords(
+  { state, nextAttemptAt, waitsFor }: StoryMessage,
+  nowMs: number,
+  time: StoryContext['time'],
+): string {
+  if (waitsFor === 'scan') return `; it ${waitsForScan}`;
+  const isAhead = isOpen({ state }) && nextAttemptAt !== null && nextAttemptAt > nowMs;
+  return isAhead ? `; next try at ${time(nextAttemptAt)}` : '';
 }
 
 function adviseParked(
@@ -276,7 +305,7 @@ function operate(action: string, { entity, sourceKey }: RecordStory): string {
   return `waybill outbox ${action} --entity ${entity} --key ${shellWord(sourceKey)} --reason "…"`;
 }
 
-function isOpen({ state }: StoryMessage): boolean {
+function isOpen({ state }: Pick<StoryMessage, 'state'>): boolean {
   return state === 'pending' || state === 'sending' || state === 'in_doubt';
 }
 

@@ -53,6 +53,11 @@ export interface ListedMessage
   sourceKey: string;
 }
 
+/** Time to list with a message: of its next try while it waits for one, else of its end. */
+export function listedTime({ state, nextAttemptAt, closedAt }: ListedMessage): number | null {
+  return state === 'pending' || state === 'in_doubt' ? nextAttemptAt : closedAt;
+}
+
 /** The newest messages that match, newest first; of those between two ids, where these are given. */
 export async function listMessages(
   tx: Tx,
@@ -67,7 +72,7 @@ export async function listMessages(
   const parameters = between ? [between.from, between.below, ...matching.parameters] : matching.parameters;
   return tx.rows(
     `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason, m.attempts,
-            m.next_attempt_at, m.captured_at, m.closed_at, m.service_id, m.flag
+            m.next_attempt_at, m.waits_for, m.captured_at, m.closed_at, m.service_id, m.flag
        FROM outbox_message m WHERE ${where} ORDER BY ${order} DESC LIMIT ${Math.trunc(limit)}`,
     parameters,
   );

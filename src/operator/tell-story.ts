@@ -2,7 +2,7 @@ import type { Fact } from '../model/facts/fact.js';
 import type { Entity } from '../model/record.js';
 import { type Adoption, adoptionOf } from '../outbound/outbox/adoptions.js';
 import type { SaidBinding } from '../outbound/outbox/binding-holders.js';
-import type { MessageState, Operation, ParkClass } from '../outbound/outbox/message.js';
+import type { MessageState, Operation, ParkClass, WaitsFor } from '../outbound/outbox/message.js';
 import { factOf } from '../store/fact-columns.js';
 import type { Tx } from '../store/store.js';
 
@@ -18,7 +18,9 @@ export interface StoryMessage {
   state: MessageState;
   parkClass: ParkClass | null;
   reason: string | null;
-  nextAttemptAt: number;
+  /** When it is tried or looked up next; null: see `waitsFor`, or it has come to its end. */
+  nextAttemptAt: number | null;
+  waitsFor: WaitsFor | null;
   attempts: number;
   /** When it was last claimed for sending. */
   claimedAt: number | null;
@@ -147,7 +149,7 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
 async function messagesOf(tx: Tx, entity: Entity, sourceKey: string, limit: number): Promise<StoryMessage[]> {
   const rows = await tx.rows<StoryMessage>(
     `SELECT id, revision, operation, generation, number, customer_key, idempotency_key, body_hash, state, park_class, reason,
-            next_attempt_at, attempts, claimed_at, first_sent_at, ended_at, service_id, flag, captured_at, closed_at
+            next_attempt_at, waits_for, attempts, claimed_at, first_sent_at, ended_at, service_id, flag, captured_at, closed_at
        FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision DESC LIMIT ${limit}`,
     [entity, sourceKey],
   );

@@ -1,5 +1,6 @@
 import type { AuditLine } from '../audit/read-audit.js';
 import type { LastPull } from '../inbound/invoices/pull-record.js';
+import type { WaitsFor } from '../outbound/outbox/message.js';
 import type { OperatorAction } from './actions/decide-message.js';
 import type { Confirmation } from './actions/held-changes.js';
 
@@ -30,6 +31,9 @@ export const heldWords: Record<Confirmation, ActionWords> = {
   adopt: { question: 'Adopt as the baseline, without sending:', outcome: 'Adopted without sending' },
   discard: { question: 'Discard for good:', outcome: 'Discarded' },
 };
+
+/** Stands in lists in the place of the time of a message that waits for something else. */
+export const waitsForInWords: Record<WaitsFor, string> = { scan: 'when its scan ends', person: '' };
 
 /** The details that are there, in few words. Hashes and keys appear only in --json and --csv. */
 export function detailInWords({ detail }: Pick<AuditLine, 'detail'>): string {

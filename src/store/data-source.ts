@@ -8,6 +8,7 @@ import { MissingByElapsedTime1795800000000 } from './migrations/1795800000000-mi
 import { ExpandUnsettledByElapsedTime1795800001000 } from './migrations/1795800001000-expand-unsettled-by-elapsed-time.js';
 import { LookUps1795800002000 } from './migrations/1795800002000-look-ups.js';
 import { ExpandPersonsWord1795800003000 } from './migrations/1795800003000-expand-persons-word.js';
+import { MessageSchedule1795900000000 } from './migrations/1795900000000-message-schedule.js';
 import { ExpandReleasedElapsed1795900030000 } from './migrations/1795900030000-expand-released-elapsed.js';
 import { LeftOrdersAsFacts1795900040000 } from './migrations/1795900040000-left-orders-as-facts.js';
 
@@ -23,6 +24,7 @@ export const migrations: (new () => MigrationInterface)[] = [
   ExpandUnsettledByElapsedTime1795800001000,
   LookUps1795800002000,
   ExpandPersonsWord1795800003000,
+  MessageSchedule1795900000000,
   ExpandReleasedElapsed1795900030000,
   LeftOrdersAsFacts1795900040000,
 ];

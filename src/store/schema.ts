@@ -1,21 +1,23 @@
 import { initialTables } from './migrations/1700000000000-initial.js';
 import { lookUpColumns } from './migrations/1795800002000-look-ups.js';
 import { personsWordColumns, personsWordTables } from './migrations/1795800003000-expand-persons-word.js';
+import { scheduleColumns } from './migrations/1795900000000-message-schedule.js';
 import { releasedElapsedColumns } from './migrations/1795900030000-expand-released-elapsed.js';
 import { leftOrderFacts } from './migrations/1795900040000-left-orders-as-facts.js';
 import { type FactColumn, factColumnTypes } from './migrations/sentences-to-facts.js';
 
 /** Columns that migrations added to a table of the first schema. */
 const added: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  outbox_message: lookUpColumns,
+  outbox_message: { ...lookUpColumns, ...scheduleColumns },
   binding: personsWordColumns,
   lease: releasedElapsedColumns,
   unsettled: { first_seen_elapsed: 'BIGINT NULL' },
 };
 
-/** Columns that a migration renamed. */
-const renamed: Readonly<Record<string, readonly [from: string, to: string]>> = {
+/** Words of a definition that a migration changed. */
+const changed: Readonly<Record<string, readonly [from: string, to: string]>> = {
   binding: ['missing_since', 'missing_since_elapsed'],
+  outbox_message: ['next_attempt_at BIGINT NOT NULL', 'next_attempt_at BIGINT NULL'],
 };
 
 /** Columns of sentences that became facts. */
@@ -24,7 +26,7 @@ const facts: readonly FactColumn[] = [...leftOrderFacts];
 /** Today's tables with their definitions, for code that needs a column's type or width. */
 export const schemaTables: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries({ ...initialTables, ...personsWordTables('') }).map(([table, definition]) => {
-    const [from, to] = renamed[table] ?? ['', ''];
+    const [from, to] = changed[table] ?? ['', ''];
     return [table, withFacts(table, withColumns(definition.replace(from, to), added[table] ?? {}))];
   }),
 );

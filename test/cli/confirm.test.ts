@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { forged } from '../support/forged.js';
 import { answers, onAnyStore } from './installation.js';
 
 describe('waybill confirm', () => {
@@ -26,7 +27,7 @@ describe('waybill confirm', () => {
         })),
       );
       await change(
-        "UPDATE outbox_message SET state='parked', park_class='held', reason='too many' WHERE operation='update'",
+        `UPDATE outbox_message SET ${forged.parked}, park_class='held', reason='too many' WHERE operation='update'`,
       );
     };
 

@@ -3,6 +3,7 @@ import { appendAudit } from '../../src/audit/audit-log.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { insertRows } from '../../src/store/rows.js';
+import { forged } from '../support/forged.js';
 import { answers, onAnyStore, tokenCanary } from './installation.js';
 
 describe('waybill explain', () => {
@@ -39,16 +40,39 @@ describe('waybill explain', () => {
       expect(stdout).not.to.contain('What you can do');
     });
 
+    it('says that a change waits for the end of the scan that found it, and advises no retry', async () => {
+      const customer = { entity: 'customer', sourceKey: '1' } as const;
+      await installation.capture(customer);
+      await installation.deliver(() => answers.created('K1'));
+      await installation.capture(
+        { ...customer, operation: 'update', revision: 2, record: { customer_code: '1' }, waitsForScan: true },
+        { entity: 'order', sourceKey: '4711', customerKey: '1' },
+      );
+      const { stdout } = await explain('customer', '1');
+      expect(stdout)
+        .to.match(/Where: +Waiting to be sent \(a change to K1\)\./)
+        .and.to.contain('It waits for the end of the scan that found it')
+        .and.to.contain('waybill sync capture')
+        .and.not.to.match(/Invalid|retry/);
+      const listed = await installation.waybill('outbox');
+      expect(listed.stdout).to.contain('when its scan ends').and.not.to.contain('Invalid');
+      const { messages } = await installation.json('outbox', '--entity', 'customer', '--state', 'pending');
+      expect(messages[0]).to.include({ nextAttemptAt: null, waitsFor: 'scan' });
+      const retried = await installation.waybill('outbox', 'retry', '--key', '1', '--reason', 'x', '--yes');
+      expect(retried.code).to.not.equal(0);
+      expect(retried.stdout).to.contain('the scan that found it has not ended');
+    });
+
     it('says that a record was removed, or withdrawn before it was sent', async () => {
       const change = (sql: string) => installation.app.store.transaction('arrange a test', (tx) => tx.run(sql));
       await installation.capture({ entity: 'order', sourceKey: '4711' });
-      await change("UPDATE outbox_message SET state='superseded', reason='Cancelled before it was sent.'");
+      await change(`UPDATE outbox_message SET ${forged.superseded}, reason='Cancelled before it was sent.'`);
       const withdrawn = await explain('order', '4711');
       expect(withdrawn.stdout)
         .to.match(/Where: +Not sent, and not to be sent\./)
         .and.to.contain('Why:      Cancelled before it was sent.')
         .and.to.match(/^Is it there: \w/m);
-      await change("UPDATE outbox_message SET operation='delete', state='delivered', service_id='ord_93'");
+      await change(`UPDATE outbox_message SET operation='delete', ${forged.delivered}, service_id='ord_93'`);
       const removed = await explain('order', '4711');
       expect(removed.stdout)
         .to.match(/Where: +Removed from the service, where it was ord_93\./)
@@ -157,7 +181,7 @@ describe('waybill explain', () => {
       expect(inDoubt).to.contain('not sent again').and.not.to.contain('The same key and bytes are sent again');
       expect(inDoubt).not.to.contain('outbox retry');
 
-      await change("UPDATE outbox_message SET state='parked', park_class='unproven'");
+      await change(`UPDATE outbox_message SET ${forged.parked}, park_class='unproven'`);
       const parked = (await explain('order', '4711')).stdout;
       expect(parked).to.contain('outbox resolve').and.not.to.contain('the service remembers its key');
       expect(parked).not.to.contain('outbox retry');
@@ -198,7 +222,7 @@ describe('waybill explain', () => {
       await installation.capture({ entity: 'order', sourceKey: '10', operation: 'update', revision: 2 });
       await installation.app.store.transaction('arrange a test', (tx) =>
         tx.run(
-          "UPDATE outbox_message SET state='parked', park_class='conflict', reason='another record' WHERE revision=2",
+          `UPDATE outbox_message SET ${forged.parked}, park_class='conflict', reason='another record' WHERE revision=2`,
         ),
       );
       const { stdout } = await explain('order', '10');

@@ -26,7 +26,9 @@ describe('waybill forget', () => {
       await installation.capture(person(), { entity: 'order', sourceKey: '7', customerKey: '1' });
       const excerpt = `{"customer_code":"K1","name":"${personal}"}`;
       await installation.deliver(() => ({ ...answers.timeout(), excerpt }));
-      await installation.app.store.transaction('due', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=0'));
+      await installation.app.store.transaction('due', (tx) =>
+        tx.run('UPDATE outbox_message SET next_attempt_at=0 WHERE next_attempt_at IS NOT NULL'),
+      );
       await installation.deliver(({ entity }) => answers.created(entity === 'order' ? 'ord_7' : 'cus_1'));
       await installation.app.store.transaction('a word of the service', (tx) =>
         tx.run("UPDATE attempt SET reason=? WHERE message_id=(SELECT id FROM outbox_message WHERE entity='customer')", [

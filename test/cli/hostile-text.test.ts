@@ -9,6 +9,7 @@ import { insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
 import { insertAdoptions } from '../../src/outbound/outbox/adoptions.js';
 import { raiseAlert } from '../../src/store/alerts.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
+import { forged as forgedState } from '../support/forged.js';
 import { projectRoot } from '../support/project-root.js';
 import { openSqlite } from '../support/sqlite-file.js';
 import { answers, type Installation, onAnyStore, tokenCanary } from './installation.js';
@@ -273,9 +274,10 @@ async function fill({ app, configDir, capture, deliver }: Installation): Promise
     record: { customer_code: hostile, items: [], [hostile]: hostile },
   });
   await app.store.transaction('arrange a test', async (tx) => {
-    await tx.run("UPDATE outbox_message SET state='parked', park_class='held', reason=? WHERE operation='update'", [
-      hostile,
-    ]);
+    await tx.run(
+      `UPDATE outbox_message SET ${forgedState.parked}, park_class='held', reason=? WHERE operation='update'`,
+      [hostile],
+    );
     const invoice = `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at,
       last_listed_at, unlisted_at, left_status, drop_held_at) VALUES (?,?,7,'2026-12-01',?,1,1,?,?,?)`;
     await tx.run(invoice, [hostile, hostile, hostile.slice(0, 60), null, null, 2]);

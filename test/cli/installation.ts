@@ -58,6 +58,8 @@ export interface CapturedRecord {
   unmapped?: string;
   operation?: 'create' | 'update';
   revision?: number;
+  /** It waits for the end of the scan that found it. */
+  waitsForScan?: boolean;
   /** The columns that tell who it is, as JSON. */
   identity?: string;
 }
@@ -196,6 +198,7 @@ async function captureRecords(app: App, records: readonly CapturedRecord[]): Pro
       generation: 0,
       number,
       customerKey: given.customerKey ?? null,
+      waitsForScan: given.waitsForScan ?? false,
       contentHash,
       mappingFingerprint: sha256('mapping'),
       identity: given.identity ?? null,

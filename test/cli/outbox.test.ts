@@ -6,6 +6,7 @@ import { toHtml } from '../../src/desk/pages/layout.js';
 import { Outbox } from '../../src/desk/pages/outbox.js';
 import { browseMessages } from '../../src/operator/lists/browse.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
+import { forged } from '../support/forged.js';
 import { answers, onAnyStore } from './installation.js';
 
 describe('waybill outbox', () => {
@@ -191,11 +192,11 @@ describe('waybill outbox', () => {
 
       it('resends an unproven create with its key only while the service knows it', async () => {
         await fill();
-        await change("UPDATE outbox_message SET state='parked', park_class='unproven' WHERE source_key='3'");
+        await change(`UPDATE outbox_message SET ${forged.parked}, park_class='unproven' WHERE source_key='3'`);
         expect((await waybill('outbox', 'retry', '--key', '3', '--reason', 'x', '--yes')).code).to.equal(0);
         expect(await row('3')).to.include({ state: 'in_doubt', park_class: null });
         await change(
-          "UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=1 WHERE source_key='3'",
+          `UPDATE outbox_message SET ${forged.parked}, park_class='unproven', first_sent_at=1 WHERE source_key='3'`,
         );
         const { code, stdout } = await waybill('outbox', 'retry', '--key', '3', '--reason', 'x', '--yes');
         expect(code).to.equal(1);
@@ -235,7 +236,7 @@ describe('waybill outbox', () => {
         await installation.capture(
           ...Array.from({ length: 450 }, (_, i) => ({ entity: 'order' as const, sourceKey: String(i) })),
         );
-        await change("UPDATE outbox_message SET state='parked', park_class='refused', reason='HTTP 400'");
+        await change(`UPDATE outbox_message SET ${forged.parked}, park_class='refused', reason='HTTP 400'`);
         const done = await json('outbox', 'retry', '--reason-like', 'HTTP 400', '--reason', 'mended', '--yes');
         expect(done).to.deep.equal({ action: 'retry', matched: 450, done: 450, left: [] });
         expect(await json('outbox', '--state', 'pending')).to.include({ count: 450 });

@@ -8,6 +8,7 @@ import { raiseAlert } from '../../src/store/alerts.js';
 import { recordSuccess, writeCursor, writeMarks } from '../../src/store/job-runs.js';
 import { type LanePause, pauseLane } from '../../src/store/lane-pauses.js';
 import { writeStoreInfo } from '../../src/store/store-info.js';
+import { forged } from '../support/forged.js';
 import { answers, onAnyStore } from './installation.js';
 
 describe('waybill status', () => {
@@ -90,7 +91,7 @@ describe('waybill status', () => {
       await installation.capture({ entity: 'order', sourceKey: '1' });
       await installation.app.store.transaction('put a brake on', async (tx) => {
         await writeMarks(tx, 'order', { highChangedAt: null, highKey: '17', sweptRows: 17, brake });
-        await tx.run("UPDATE outbox_message SET state='parked', park_class='held'");
+        await tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='held'`);
       });
       const { stdout } = await waybill('status');
       expect(stdout).to.match(
@@ -127,7 +128,7 @@ describe('waybill status', () => {
       const discard = (key: string) =>
         installation.app.store.transaction('discard', (tx) =>
           tx.run(
-            `UPDATE outbox_message SET state='discarded', park_class='unproven', reason='not ours' WHERE source_key=? AND revision=1`,
+            `UPDATE outbox_message SET ${forged.discarded}, park_class='unproven', reason='not ours' WHERE source_key=? AND revision=1`,
             [key],
           ),
         );

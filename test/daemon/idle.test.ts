@@ -79,9 +79,10 @@ onAnyLab('a daemon at rest', (kit) => {
       const other = await kit.connect();
       const later = Date.now() + 3_600_000;
       await other.transaction('put off', (tx) =>
-        tx.run("UPDATE outbox_message SET state='pending', next_attempt_at=?, closed_at=NULL WHERE entity='order'", [
-          later,
-        ]),
+        tx.run(
+          "UPDATE outbox_message SET state='pending', next_attempt_at=?, closed_at=NULL, delivered_at=NULL WHERE entity='order'",
+          [later],
+        ),
       );
       const requests = () => lab.sandbox.ledger().requests.length;
       const before = requests();

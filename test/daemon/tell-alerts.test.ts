@@ -5,6 +5,7 @@ import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { endAlert, raiseAlert } from '../../src/store/alerts.js';
 import { type LanePause, pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
 import type { Tx } from '../../src/store/store.js';
+import { forged } from '../support/forged.js';
 import { type Lab, onAnyLab } from '../support/jobs/job-lab.js';
 import { waitFor } from '../support/wait-for.js';
 
@@ -115,9 +116,11 @@ onAnyLab('alerts', (kit) => {
   it('say that something is parked, and that nothing is any more', async () => {
     const { lab, look, states } = await begin();
     await lab.capture();
-    await write((tx) => tx.run("UPDATE outbox_message SET state='parked', park_class='refused' WHERE entity='order'"));
+    await write((tx) =>
+      tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='refused' WHERE entity='order'`),
+    );
     await look();
-    await write((tx) => tx.run("UPDATE outbox_message SET state='discarded' WHERE entity='order'"));
+    await write((tx) => tx.run(`UPDATE outbox_message SET ${forged.discarded} WHERE entity='order'`));
     await look();
     expect(states()).to.deep.equal(['parked raised', 'parked over']);
   });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Desk } from '../../src/desk/desk.js';
 import { readBrakes } from '../../src/store/job-runs.js';
+import { forged } from '../support/forged.js';
 import { type Lab, onAnyLab } from '../support/jobs/job-lab.js';
 import { type Answer, Browser, deskSettings, openDesk } from './desk-client.js';
 import { park as parkIn } from './parked-message.js';
@@ -78,7 +79,7 @@ onAnyLab('actions at the desk', (kit) => {
     for (const key of ['1', '2', '3']) await park(key, unknownSku(key));
     const { path } = await preview('needs-a-person', 'discard');
     // Of these, one is gone, one says something else, and one came later.
-    await change("UPDATE outbox_message SET state='superseded', closed_at=1 WHERE source_key='1'");
+    await change(`UPDATE outbox_message SET ${forged.superseded}, closed_at=1 WHERE source_key='1'`);
     await change("UPDATE outbox_message SET reason='HTTP 422: it is too old' WHERE source_key='2'");
     await park('4', unknownSku('4'));
     const { body } = await carryOut(path);
@@ -87,7 +88,7 @@ onAnyLab('actions at the desk', (kit) => {
     expect(body).to.contain('it has changed since it was shown').and.to.contain('/order/1').and.to.contain('/order/2');
     expect(body).not.to.contain('/order/4');
     await change(
-      `UPDATE outbox_message SET state='parked', closed_at=NULL, reason='${unknownSku('3')}' WHERE source_key='3'`,
+      `UPDATE outbox_message SET ${forged.parked}, closed_at=NULL, reason='${unknownSku('3')}' WHERE source_key='3'`,
     );
     await carryOut(path);
     expect((await statesOf())['3'], 'the same form does it once').to.equal('parked');
@@ -155,7 +156,7 @@ onAnyLab('actions at the desk', (kit) => {
     await park('c 1', 'no name of Erika Muster', { entity: 'customer', record: '{"name":"Erika Muster"}' });
     const waits = await preview('customer/c%201', 'forget');
     expect(waits.body).to.contain('a message of it is parked').and.to.contain('There is nothing to do.');
-    await change("UPDATE outbox_message SET state='discarded'");
+    await change(`UPDATE outbox_message SET ${forged.discarded}`);
     const { path, body } = await preview('customer/c%201', 'forget');
     expect(body).to.contain('1</span> × body of its messages, erased');
     expect((await carryOut(path, 'asked to be forgotten')).body).to.contain('1</span> of <span');

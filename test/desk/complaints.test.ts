@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Desk } from '../../src/desk/desk.js';
 import { onAnyStore } from '../store/stores.js';
+import { forged } from '../support/forged.js';
 import { type Lab, useLab } from '../support/jobs/job-lab.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
 import { park } from './parked-message.js';
@@ -50,7 +51,7 @@ onAnyStore('the desk, unlike others,', (kit) => {
     await lab.capture();
     await lab.deliver();
     await park(lab, '77', 'HTTP 422: unknown sku');
-    await change("UPDATE outbox_message SET state='in_doubt' WHERE id=(SELECT MIN(id) FROM outbox_message)");
+    await change(`UPDATE outbox_message SET ${forged.in_doubt} WHERE id=(SELECT MIN(id) FROM outbox_message)`);
     const { body } = await anna.open('outbox');
     const rows = [...body.matchAll(/<tr><td><a href="\/([^"]+)">.*?data-state="(\w+)"/gs)];
     expect(rows.length).to.be.greaterThan(4);
@@ -63,7 +64,7 @@ onAnyStore('the desk, unlike others,', (kit) => {
     await park(lab, long, 'x', {
       record: JSON.stringify({ items: [{ sku: 'A', qty: 3, price: 9_007_199_254_740_991 }] }),
     });
-    await change(`UPDATE outbox_message SET state='delivered', service_id='${long}7'`);
+    await change(`UPDATE outbox_message SET ${forged.delivered}, service_id='${long}7'`);
     expect((await anna.open(`?q=${long}`)).headers.location).to.equal(`/order/${long}`);
     for (const path of [`order/${long}`, 'outbox']) expect((await anna.open(path)).body, path).to.contain(long);
     expect((await anna.open(`order/${long}`)).body).to.contain(`${long}7`);

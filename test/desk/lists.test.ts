@@ -44,12 +44,12 @@ onSqliteLabAnd('mysql', 'lists at the desk', (kit) => {
     const values = Array.from(
       { length: count },
       (_, nth) =>
-        `('order','x${nth}',1,'create',0,'x${nth}','h','m','delivered',0,${nth},${nth},'${nth === 3 ? 'rare words' : ''}')`,
+        `('order','x${nth}',1,'create',0,'x${nth}','h','m','delivered',${nth},${nth},'${nth === 3 ? 'rare words' : ''}')`,
     );
     for (let from = 0; from < values.length; from += 500)
       await run(
         `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, folded_key, content_hash, mapping_fingerprint,
-           state, next_attempt_at, captured_at, closed_at, reason) VALUES ${values.slice(from, from + 500).join(',')}`,
+           state, captured_at, closed_at, reason) VALUES ${values.slice(from, from + 500).join(',')}`,
       );
   }
 

@@ -132,6 +132,20 @@ onSqliteLabAnd('postgres', 'the pages of the desk', (kit) => {
     expect(words.todo.length).to.be.greaterThan(0);
   });
 
+  it('say that a change waits for the end of the scan that found it, and offer no retry', async () => {
+    await lab.capture();
+    await lab.deliver();
+    const [{ source_key: key }] = await kit.rows(
+      "SELECT MIN(source_key) AS source_key FROM binding WHERE entity='order'",
+    );
+    await park(key, '', { operation: 'update', revision: 2, parked: null, waitsForScan: true });
+    const { body: record } = await browser.open(`order/${key}`);
+    expect(record).to.contain('It waits for the end of the scan that found it').and.to.contain('waybill sync capture');
+    expect(record).not.to.match(/Invalid|Next try|outbox retry/);
+    const { body: outbox } = await browser.open('outbox?state=pending');
+    expect(outbox).to.contain('when its scan ends').and.not.to.contain('Invalid');
+  });
+
   it('set the ERP’s values beside what the service acknowledged, and read the row when they are asked to', async () => {
     await lab.capture();
     await lab.deliver();

@@ -9,6 +9,7 @@ import { timeFormatter } from '../../src/operator/format.js';
 import { insertAdoptions } from '../../src/outbound/outbox/adoptions.js';
 import { recordFailure } from '../../src/store/job-runs.js';
 import { onAnyStore } from '../store/stores.js';
+import { forged } from '../support/forged.js';
 import { type Lab, type LabOptions, useLab, withServiceLease } from '../support/jobs/job-lab.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
 import { park } from './parked-message.js';
@@ -91,7 +92,7 @@ const situations: Situation[] = [
       await lab.capture();
       await change(
         lab,
-        `UPDATE outbox_message SET state='in_doubt', attempts=1, first_sent_at=${Date.now() - 90 * 3_600_000} WHERE entity='order'`,
+        `UPDATE outbox_message SET ${forged.in_doubt}, attempts=1, first_sent_at=${Date.now() - 90 * 3_600_000} WHERE entity='order'`,
       );
     },
     record: [/May have reached the service.*may have forgotten its key/s, /looked up there or parked for a person/],
@@ -115,7 +116,7 @@ const situations: Situation[] = [
     name: 'an order was edited while it waited',
     arrange: async (lab) => {
       await lab.capture();
-      await change(lab, "UPDATE outbox_message SET state='superseded', closed_at=1 WHERE entity='order'");
+      await change(lab, `UPDATE outbox_message SET ${forged.superseded}, closed_at=1 WHERE entity='order'`);
       await change(
         lab,
         `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, folded_key, number, customer_key,
@@ -133,7 +134,7 @@ const situations: Situation[] = [
       await lab.capture();
       await change(
         lab,
-        "UPDATE outbox_message SET state='superseded', reason='Cancelled in the ERP before it was sent', closed_at=1 WHERE entity='order'",
+        `UPDATE outbox_message SET ${forged.superseded}, reason='Cancelled in the ERP before it was sent', closed_at=1 WHERE entity='order'`,
       );
     },
     record: [/Not sent, and not to be sent/, /Cancelled in the ERP before it was sent/],

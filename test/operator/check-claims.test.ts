@@ -3,6 +3,7 @@ import { actOnMessages, planAction } from '../../src/operator/actions/message-ac
 import { answerQuestions, checkClaims, judgeClaim, type SaidClaim } from '../../src/operator/check-claims.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { editSampleLine } from '../support/change-sample-erp.js';
+import { forged } from '../support/forged.js';
 import { type Lab, onAnyLab } from '../support/jobs/job-lab.js';
 import { waitFor } from '../support/wait-for.js';
 
@@ -57,7 +58,7 @@ onAnyLab('what a person says is at the service', (kit) => {
     await kit.store.transaction('lose the answers', async (tx) => {
       await tx.run("DELETE FROM binding WHERE entity='order'");
       await tx.run("DELETE FROM outbox_message WHERE entity='order' AND id<>?", [first.id]);
-      await tx.run("UPDATE outbox_message SET state='parked', park_class='unproven', service_id=NULL WHERE id=?", [
+      await tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='unproven', service_id=NULL WHERE id=?`, [
         first.id,
       ]);
     });

@@ -16,6 +16,7 @@ import { insertMessages } from '../../src/outbound/outbox/new-messages.js';
 import { systemClock } from '../../src/store/clock.js';
 import type { Store } from '../../src/store/store.js';
 import { onEveryStore } from '../store/stores.js';
+import { forged } from '../support/forged.js';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -113,8 +114,9 @@ onEveryStore('the figures in the store', (kit) => {
       await insertMessages(tx, [message], at - tookMs);
       if (verdict === 'delivered') {
         await tx.run(
-          `UPDATE outbox_message SET state='delivered', started_at=?, duration_ms=50, requests=1, closed_at=? WHERE source_key=?`,
-          [at - 50, at, String(nth)],
+          `UPDATE outbox_message SET state='delivered', next_attempt_at=NULL, started_at=?, duration_ms=50, requests=1, delivered_at=?,
+                  closed_at=? WHERE source_key=?`,
+          [at - 50, at, at, String(nth)],
         );
         const id = await tx.value<number>('SELECT id FROM outbox_message WHERE source_key=?', [String(nth)]);
         await appendAudit(tx, [{ event: 'delivered', actor: 'test', messageId: Number(id), detail: {} }], at);
@@ -177,7 +179,7 @@ onEveryStore('the figures in the store', (kit) => {
     nowMs = noon + 30_000;
     await record();
     expect((await buckets('minute'))[0]).to.include({ waiting: 2, oldestS: 29 });
-    await kit.store.transaction('close', (tx) => tx.run("UPDATE outbox_message SET state='delivered'"));
+    await kit.store.transaction('close', (tx) => tx.run(`UPDATE outbox_message SET ${forged.delivered}`));
     nowMs = noon + minuteMs;
     await record();
     expect((await buckets('minute'))[1]).to.include({ waiting: 0, oldestS: 0 });

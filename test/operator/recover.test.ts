@@ -12,6 +12,7 @@ import { pauseLane } from '../../src/store/lane-pauses.js';
 import type { Store, Tx } from '../../src/store/store.js';
 import { underWay } from '../store/stores.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../support/change-sample-erp.js';
+import { forged } from '../support/forged.js';
 import { askAsAnother } from '../support/jobs/ask-as-another.js';
 import { type Lab, type LabKit, onSqliteLabAnd } from '../support/jobs/job-lab.js';
 import { exportOf, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
@@ -173,8 +174,8 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
       // Of so many that the judgements lock only what they judge.
       await kit.store.transaction('as after a while', (tx) =>
         tx.run(`INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint,
-                  state, next_attempt_at, captured_at, folded_key)
-                SELECT 'order', seq, 0, 'create', 0, '', '', 'superseded', 0, 0, seq FROM ${kit.dialect === 'mysql' ? 'seq_1000_to_3000' : 'generate_series(1000, 3000) AS s (seq)'}`),
+                  state, captured_at, folded_key)
+                SELECT 'order', seq, 0, 'create', 0, '', '', 'superseded', 0, seq FROM ${kit.dialect === 'mysql' ? 'seq_1000_to_3000' : 'generate_series(1000, 3000) AS s (seq)'}`),
       );
       await kit.rows(kit.dialect === 'mysql' ? 'ANALYZE TABLE outbox_message' : 'ANALYZE outbox_message');
       let statements = 1;
@@ -185,7 +186,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
         await lab.capture({ sweep: true });
         const [{ id }] = await kit.rows("SELECT id FROM outbox_message WHERE entity='order' AND state='pending'");
         await kit.store.transaction('as a brake left it', (tx) =>
-          tx.run("UPDATE outbox_message SET state='parked', park_class='held', reason='a reason' WHERE id=?", [id]),
+          tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='held', reason='a reason' WHERE id=?`, [id]),
         );
         await hold();
         let said: Promise<unknown> | undefined;
@@ -310,7 +311,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
         ['2', 'refused'],
       ])
         await tx.run(
-          "UPDATE outbox_message SET state='parked', park_class=?, reason='a reason' WHERE entity='order' AND source_key=?",
+          `UPDATE outbox_message SET ${forged.parked}, park_class=?, reason='a reason' WHERE entity='order' AND source_key=?`,
           [parkClass as string, key as string],
         );
     });
@@ -335,7 +336,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     for (const [nth, parkClass] of parked.entries())
       await kit.store.transaction('as an older copy knows them', (tx) =>
         tx.run(
-          `UPDATE outbox_message SET state='parked', park_class=?, reason='a reason', ended_at=1, ended_boot_id='an older start',
+          `UPDATE outbox_message SET ${forged.parked}, park_class=?, reason='a reason', ended_at=1, ended_boot_id='an older start',
                   ended_boot_ms=1 WHERE entity='order' AND source_key=?`,
           [parkClass, String(nth + 1)],
         ),
@@ -459,7 +460,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     await kit.store.transaction('as a service leaves it that had no time', async (tx) => {
       for (const [index, atMs] of [null, since - 5_000, since + 5_000].entries())
         await tx.run('UPDATE outbox_message SET first_sent_at=? WHERE id=?', [atMs, ids[index] as number]);
-      await tx.run("UPDATE outbox_message SET state='parked', park_class='unmapped' WHERE id=?", [ids[3] as number]);
+      await tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='unmapped' WHERE id=?`, [ids[3] as number]);
     });
     await hold();
     const fate = { to: 'in_doubt', sentSince: since } as const;

@@ -3,6 +3,7 @@ import { confirmMessages } from '../../src/operator/actions/held-changes.js';
 import { RekeyRefused } from '../../src/operator/actions/rekey.js';
 import { rekeyRecord } from '../../src/operator/actions/rekey-record.js';
 import { editSampleLine, insertSampleOrder } from '../support/change-sample-erp.js';
+import { forged } from '../support/forged.js';
 import { type Lab, onSqliteLabAnd } from '../support/jobs/job-lab.js';
 import { say } from '../support/jobs/say.js';
 
@@ -166,7 +167,7 @@ onSqliteLabAnd('mysql', 'a record whose key changed in the ERP', (kit) => {
       "SELECT id, source_key FROM outbox_message WHERE entity='order' ORDER BY source_key",
     );
     if (hold)
-      await kit.rows("UPDATE outbox_message SET state='parked', park_class='held', reason='look at it' WHERE id=?", [
+      await kit.rows(`UPDATE outbox_message SET ${forged.parked}, park_class='held', reason='look at it' WHERE id=?`, [
         id,
       ]);
     await rename(lab, from, '9001');

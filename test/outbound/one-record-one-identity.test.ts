@@ -10,6 +10,7 @@ import type { ExportedRow } from '../../src/outbound/recovery/take-over-bindings
 import type { Row } from '../../src/store/rows.js';
 import { underWay } from '../store/stores.js';
 import { editSampleLine, insertSampleOrder } from '../support/change-sample-erp.js';
+import { forged } from '../support/forged.js';
 import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
 import { exportOf, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { say } from '../support/jobs/say.js';
@@ -287,7 +288,7 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
     await lab.deliver();
     const to = lab.sandbox.ledger().orders.find(({ order_id: id }) => id !== from)?.order_id as string;
     await kit.store.transaction('that one is settled', (tx) =>
-      tx.run("UPDATE outbox_message SET state='superseded', park_class=NULL WHERE state='parked'"),
+      tx.run(`UPDATE outbox_message SET ${forged.superseded}, park_class=NULL WHERE state='parked'`),
     );
     await editSampleLine(lab.erp, Number(sourceKey), 1, 77);
     await lab.capture({ sweep: true });

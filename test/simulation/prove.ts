@@ -1,3 +1,4 @@
+import { forged } from '../support/forged.js';
 import type { History } from './history.js';
 import { openReal } from './machine/intercept.js';
 import type { World } from './world/world.js';
@@ -54,7 +55,7 @@ export const doctored: Readonly<Record<string, { kind: string; doctor: (world: W
   },
   'a message is under way for ever': {
     kind: 'stuck',
-    doctor: (world) => inStore(world, "UPDATE outbox_message SET state='sending' WHERE id=2"),
+    doctor: (world) => inStore(world, `UPDATE outbox_message SET ${forged.sending} WHERE id=2`),
   },
   'a create that had its effect twice': {
     kind: 'double',

@@ -20,6 +20,7 @@ import { promoteDependent } from '../../src/outbound/outbox/promote-dependent.js
 import { doubtOlderEpochs, supersedeUnsent } from '../../src/outbound/outbox/transitions.js';
 import { writeStoreInfo } from '../../src/store/store-info.js';
 import { everyAttempt } from '../support/every-attempt.js';
+import { forged } from '../support/forged.js';
 import { claimTerms } from '../support/jobs/claim-terms.js';
 import { attemptsSql } from '../torture/store-witness.js';
 import { onEveryStore, onServers } from './stores.js';
@@ -75,10 +76,10 @@ onEveryStore('the outbox', (kit) => {
       message('customer', 'b'),
       message('customer', 'c'),
     );
-    await set(doubted, `state='in_doubt', first_sent_at=${now - 1}`);
+    await set(doubted, `${forged.in_doubt}, first_sent_at=${now - 1}`);
     await write((tx) => tx.run('DELETE FROM message_body WHERE message_id<>?', [whole]));
     const { claimed, held } = await claim([unsent, doubted, whole]);
-    await write((tx) => parkUnsendable(tx, held, now));
+    await write((tx) => parkUnsendable(tx, held));
     expect(claimed.map(({ id }) => id)).to.deep.equal([whole]);
     expect(held.map(({ id }) => id)).to.have.members([unsent, doubted]);
     expect(await stateOf(unsent)).to.include({ state: 'parked', park_class: 'held' });
@@ -145,7 +146,7 @@ onEveryStore('the outbox', (kit) => {
         message('customer', 'b'),
       );
       await set(oldOrder as number, `next_attempt_at=${now - 5}`);
-      for (const id of [doubtful, doubtfulCustomer]) await set(id as number, "state='in_doubt'");
+      for (const id of [doubtful, doubtfulCustomer]) await set(id as number, forged.in_doubt);
       const order1 = [doubtfulCustomer, customer, doubtful, oldOrder, order];
       expect(await due()).to.deep.equal(order1);
       expect(await due(3)).to.deep.equal(order1.slice(0, 3));
@@ -156,8 +157,8 @@ onEveryStore('the outbox', (kit) => {
 
     it('no create in doubt whose key the service may have forgotten, which would be claimed for nothing', async () => {
       const [forgotten, remembered] = (await insert(message('order', '1'), message('order', '2'))) as [number, number];
-      await set(forgotten, `state='in_doubt', first_sent_at=${now - 100}`);
-      await set(remembered, `state='in_doubt', first_sent_at=${now - 99}`);
+      await set(forgotten, `${forged.in_doubt}, first_sent_at=${now - 100}`);
+      await set(remembered, `${forged.in_doubt}, first_sent_at=${now - 99}`);
       const since = now - 99;
       const found = await kit.store.read('look', (tx) =>
         dueMessages(tx, 10, { nowMs: now, scope: all, sentSinceMs: since }),
@@ -221,9 +222,9 @@ onEveryStore('the outbox', (kit) => {
       await deliverAll([create]);
       expect(await due()).to.deep.equal([second]);
       expect((await claim([third])).claimed).to.deep.equal([]);
-      await set(second, "state='in_doubt'");
+      await set(second, forged.in_doubt);
       expect(await due()).to.deep.equal([second]);
-      await set(second, "state='parked'");
+      await set(second, forged.parked);
       expect(await due()).to.deep.equal([third]);
     });
 
@@ -232,7 +233,7 @@ onEveryStore('the outbox', (kit) => {
         message('order', '1'),
         update('order', '1', 2, { customer_code: 'x', items: [] }),
       )) as [number, number];
-      await set(create, "state='parked', park_class='conflict'");
+      await set(create, `${forged.parked}, park_class='conflict'`);
       expect(await due()).to.deep.equal([]);
       expect((await claim([second])).claimed).to.deep.equal([]);
       expect(await nextDueAt(kit.store, all)).to.equal(null);
@@ -241,7 +242,7 @@ onEveryStore('the outbox', (kit) => {
     it('nothing that is parked, closed or being sent', async () => {
       const ids = await insert(...['1', '2', '3', '4', '5'].map((key) => message('order', key)));
       const states = ['sending', 'delivered', 'parked', 'superseded', 'discarded'];
-      for (const [i, id] of ids.entries()) await set(id, `state='${states[i]}'`);
+      for (const [i, id] of ids.entries()) await set(id, forged[states[i] as keyof typeof forged]);
       expect(await due()).to.deep.equal([]);
       expect((await claim(ids)).claimed).to.deep.equal([]);
       expect(await countOpen(kit.store, null)).to.equal(1);
@@ -362,11 +363,11 @@ onEveryStore('the outbox', (kit) => {
         message('order', '1', { revision: 2, firstSentAt: now - 1_000 }),
         message('order', '1', { revision: 3, firstSentAt: now - 1_001 }),
       )) as [number, number];
-      await set(young, "state='discarded'");
+      await set(young, forged.discarded);
       const scoped = await claim([old], 1, now, kit.store, 1_000);
       expect(scoped.claimed).to.deep.equal([]);
       expect(scoped.nothingToSend.map(({ id }) => id)).to.deep.equal([old]);
-      await set(young, "state='pending'");
+      await set(young, forged.pending);
       expect((await claim([young], 1, now, kit.store, 1_000)).claimed).to.have.length(1);
     });
 
@@ -398,7 +399,8 @@ onEveryStore('the outbox', (kit) => {
         first_sent_at: now + 1,
         closed_at: now + 10,
         // In the index of what is due it stands by the time of its delivery.
-        next_attempt_at: now + 10,
+        next_attempt_at: null,
+        delivered_at: now + 10,
         duration_ms: 5,
         requests: 1,
         failures: 0,
@@ -548,7 +550,7 @@ onEveryStore('the outbox', (kit) => {
     it('writes attempts by the clock as it is now, and none for a look-up, which has its own', async () => {
       const [write1, lookUp] = (await insert(message('order', '1'), message('order', '2'))) as [number, number];
       await claim([write1], 1, now);
-      await set(lookUp, `state='in_doubt', first_sent_at=${now - 5_000}`);
+      await set(lookUp, `${forged.in_doubt}, first_sent_at=${now - 5_000}`);
       const both = { in_doubt: ['order'], conflict: [] } as const;
       await write((tx) =>
         claimLookUps(tx, { entities: both, only: null, sentBeforeMs: now, limit: 10 }, 1, clockAt(now)),
@@ -584,8 +586,8 @@ onEveryStore('the outbox', (kit) => {
       message('order', '3'),
       message('customer', 'a'),
     )) as [number, number, number];
-    await set(old, `state='in_doubt', first_sent_at=${now - 1001}`);
-    await set(young, `state='in_doubt', first_sent_at=${now - 1000}`);
+    await set(old, `${forged.in_doubt}, first_sent_at=${now - 1001}`);
+    await set(young, `${forged.in_doubt}, first_sent_at=${now - 1000}`);
     // Told to slow down a day ago: nothing took effect.
     await set(pending, `first_sent_at=${now - 5000}`);
     const parked = await write((tx) => parkForgottenKeys(tx, now - 1000));
@@ -597,11 +599,11 @@ onEveryStore('the outbox', (kit) => {
 
   it('parks no create that was resolved between the look and the write', async () => {
     const [id] = (await insert(message('order', '1'))) as [number];
-    await set(id, "state='in_doubt', first_sent_at=1");
+    await set(id, `${forged.in_doubt}, first_sent_at=1`);
     await write((tx) => {
       const rows: typeof tx.rows = async (...query) => {
         const found = await tx.rows(...query);
-        await tx.run("UPDATE outbox_message SET state='pending', first_sent_at=NULL WHERE id=?", [id]);
+        await tx.run(`UPDATE outbox_message SET ${forged.pending}, first_sent_at=NULL WHERE id=?`, [id]);
         return found;
       };
       return parkForgottenKeys({ ...tx, rows }, now);
@@ -620,7 +622,7 @@ onEveryStore('the outbox', (kit) => {
         const [waiting] = (await insert(update('order', '1', 2, { customer_code: '1', items: [], note: 'b' }))) as [
           number,
         ];
-        await set(create, "state='parked', park_class='refused'");
+        await set(create, `${forged.parked}, park_class='refused'`);
         const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
         const promoted = await write((tx) =>
           promoteDependent(
@@ -650,7 +652,7 @@ onEveryStore('the outbox', (kit) => {
         const correction = update('order', '1', 2, { customer_code: '1', items: [], note: 'b' });
         const record = parkClass === 'held' ? correction.record : null;
         const [waiting] = (await insert({ ...correction, record, parked: { parkClass, reason: 'why' } })) as [number];
-        await set(create, "state='parked', park_class='refused'");
+        await set(create, `${forged.parked}, park_class='refused'`);
         const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
         expect(
           await write((tx) =>
@@ -682,9 +684,9 @@ onEveryStore('the outbox', (kit) => {
       const ids = await insert(...['1', '2', '3', '4', '5'].map((key) => message('order', key)));
       const [unsent, sent, sending, doubtful, parked] = ids as [number, number, number, number, number];
       await set(sent, `first_sent_at=${now}`);
-      await set(sending, "state='sending'");
-      await set(doubtful, `state='in_doubt', first_sent_at=${now}`);
-      await set(parked, `state='parked', first_sent_at=${now}`);
+      await set(sending, forged.sending);
+      await set(doubtful, `${forged.in_doubt}, first_sent_at=${now}`);
+      await set(parked, `${forged.parked}, first_sent_at=${now}`);
       expect(await write((tx) => supersedeUnsent(tx, ids, null, now))).to.equal(2);
       const states = await kit.rows('SELECT id, state FROM outbox_message ORDER BY id');
       expect(states.filter(({ state }) => state === 'superseded').map(({ id }) => id)).to.deep.equal([unsent, parked]);

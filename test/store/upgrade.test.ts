@@ -1,8 +1,15 @@
 import { expect } from 'chai';
+import type { StoreSettings } from '../../src/config/sections/store.js';
+import { claimMessages } from '../../src/outbound/deliver/claim-messages.js';
+import { deliveredSince } from '../../src/outbound/deliver/clock-trace.js';
+import { dueMessages } from '../../src/outbound/deliver/due-messages.js';
+import { claimLookUps } from '../../src/outbound/deliver/look-up-messages.js';
 import { migrations, storeDataSource } from '../../src/store/data-source.js';
 import { factOf } from '../../src/store/fact-columns.js';
 import { openStore, openStoreForReading } from '../../src/store/open-store.js';
+import type { Store } from '../../src/store/store.js';
 import { tell } from '../../src/words/words.js';
+import { claimTerms } from '../support/jobs/claim-terms.js';
 import { onEveryStore } from './stores.js';
 
 onEveryStore('a store of the first schema', (kit) => {
@@ -109,5 +116,202 @@ onEveryStore('a store of the first schema', (kit) => {
       expect(refusal).to.include('lease.holder_process is number or NULL instead of text or NULL');
     await change('ALTER TABLE lease ADD COLUMN mine INT NULL');
     for (const refusal of await refusals()) expect(refusal).to.include('lease.mine is new');
+  });
+});
+
+/** A database with the schema as it was before a migration, filled by statements of that time. */
+async function storeBefore(migration: string, settings: StoreSettings, statements: readonly string[]): Promise<void> {
+  const source = storeDataSource(settings);
+  Object.assign(source.options, {
+    migrations: migrations.slice(
+      0,
+      migrations.findIndex((one) => one.name === migration),
+    ),
+  });
+  await source.initialize();
+  await source.runMigrations({ transaction: 'all' });
+  for (const sql of statements) await source.query(sql);
+  await source.destroy();
+}
+
+onEveryStore('a store in which a time also told what a message waits for', (kit) => {
+  const now = 1_790_000_000_000;
+  const hash = 'a'.repeat(64);
+  const afterScan = 8_640_000_000_000_000;
+  /** As that schema wrote them: key, state, park class, next_attempt_at, and further columns. */
+  const rows: [key: string, state: string, parkClass: string | null, nextAttemptAt: number, more?: object][] = [
+    ['due', 'pending', null, now - 5],
+    ['later', 'pending', null, now + 60_000],
+    ['changed', 'pending', null, afterScan, { operation: 'update', revision: 2 }],
+    ['removed', 'pending', null, afterScan - 1, { operation: 'delete', revision: 2, removal: 'deleted' }],
+    ['sent', 'sending', null, now - 9, { claim_epoch: 1, claimed_from: 'pending', claimed_at: now - 1, attempts: 1 }],
+    [
+      'asked',
+      'sending',
+      'conflict',
+      now - 9,
+      { claim_epoch: 1, claimed_from: 'parked', attempts: 1, first_sent_at: now - 9 },
+    ],
+    ['doubted', 'in_doubt', null, now + 7, { attempts: 1, first_sent_at: now - 7 }],
+    ['conflict', 'parked', 'conflict', now - 3, { attempts: 1, first_sent_at: now - 8 }],
+    ['answered', 'parked', 'conflict', afterScan, { attempts: 1, first_sent_at: now - 8 }],
+    ['turned', 'parked', 'conflict', afterScan, { operation: 'update', revision: 2 }],
+    ['refused', 'parked', 'refused', now - 2, { attempts: 1 }],
+    ['held', 'parked', 'held', now - 2, { operation: 'update', revision: 2 }],
+    ['unclassed', 'parked', null, now - 2],
+    [
+      'delivered',
+      'delivered',
+      null,
+      now - 1_000,
+      { attempts: 1, started_at: now - 1_040, requests: 2, closed_at: now - 1_000 },
+    ],
+    [
+      'long ago',
+      'delivered',
+      null,
+      now - 900_000,
+      { attempts: 1, started_at: now - 900_040, requests: 1, closed_at: now - 900_000 },
+    ],
+    ['found', 'delivered', null, now - 1_000, { found_at: now - 1_000, closed_at: now - 1_000 }],
+    ['replaced', 'superseded', null, afterScan, { closed_at: now - 1 }],
+    ['closed', 'discarded', 'refused', now - 1, { closed_at: now - 1 }],
+  ];
+  const statements = rows.map(([key, state, parkClass, nextAttemptAt, more]) => {
+    const row = {
+      ...{
+        entity: 'order',
+        source_key: key,
+        revision: 1,
+        operation: 'create',
+        generation: 0,
+        idempotency_key: `k ${key}`,
+      },
+      ...{ body_hash: hash, content_hash: hash, mapping_fingerprint: hash, state, park_class: parkClass },
+      ...{ next_attempt_at: nextAttemptAt, captured_at: now, folded_key: key, ...more },
+    };
+    const values = Object.values(row).map((value) => {
+      if (value === null) return 'NULL';
+      return typeof value === 'string' ? `'${value}'` : String(value);
+    });
+    return `INSERT INTO outbox_message (${Object.keys(row).join(', ')}) VALUES (${values.join(', ')})`;
+  });
+  const bodies = "INSERT INTO message_body (message_id, record) SELECT id, '{}' FROM outbox_message";
+
+  async function upgraded(work: (store: Store) => Promise<void>, meanwhile: readonly string[] = []): Promise<void> {
+    const settings = await kit.emptyDatabase();
+    await storeBefore('MessageSchedule1795900000000', settings, [...statements, bodies, ...meanwhile]);
+    const { store } = await openStore(settings);
+    try {
+      await work(store);
+    } finally {
+      await store.close();
+    }
+  }
+  const scheduleOf = async (store: Store) => {
+    const sql = 'SELECT source_key, state, next_attempt_at, waits_for, delivered_at FROM outbox_message ORDER BY id';
+    const found = await store.read('look', (tx) => tx.select<Record<string, unknown>>(sql));
+    return found.map((row) => Object.values(row));
+  };
+  const after = [
+    ['due', 'pending', now - 5, null, null],
+    ['later', 'pending', now + 60_000, null, null],
+    ['changed', 'pending', null, 'scan', null],
+    ['removed', 'pending', null, 'scan', null],
+    ['sent', 'sending', now - 9, null, null],
+    ['asked', 'sending', now - 9, null, null],
+    ['doubted', 'in_doubt', now + 7, null, null],
+    ['conflict', 'parked', now - 3, null, null],
+    ['answered', 'parked', null, 'person', null],
+    ['turned', 'parked', null, 'person', null],
+    ['refused', 'parked', null, 'person', null],
+    ['held', 'parked', null, 'person', null],
+    ['unclassed', 'parked', null, 'person', null],
+    ['delivered', 'delivered', null, null, now - 1_000],
+    ['long ago', 'delivered', null, null, now - 900_000],
+    ['found', 'delivered', null, null, null],
+    ['replaced', 'superseded', null, null, null],
+    ['closed', 'discarded', null, null, null],
+  ];
+
+  it('tells both apart afterwards, sends and looks up what it would have, and counts the same for its limits', async () => {
+    await upgraded(async (store) => {
+      expect(await scheduleOf(store)).to.deep.equal(after);
+      const keysOf = async (ids: readonly number[]) => {
+        const found = await store.read('look', (tx) =>
+          tx.select<{ id: number; source_key: string }>('SELECT id, source_key FROM outbox_message'),
+        );
+        return ids.map((id) => found.find((row) => row.id === id)?.source_key);
+      };
+      const question = { nowMs: now, scope: { only: null }, sentSinceMs: 0 };
+      const due = await store.read('look', (tx) => dueMessages(tx, 100, question));
+      expect(await keysOf(due.map(({ id }) => id))).to.deep.equal(['due']);
+      // Also where it is asked for all that ever may be sent.
+      const claimed = await store.transaction('claim', async (tx) => {
+        const all = await tx.select<{ id: number }>('SELECT id FROM outbox_message ORDER BY id');
+        return claimMessages(
+          tx,
+          all.map(({ id }) => id),
+          claimTerms({ epoch: 2, nowMs: now }),
+        );
+      });
+      expect(claimed.claimed.map(({ sourceKey }) => sourceKey)).to.deep.equal(['due', 'later', 'doubted']);
+      const lookedUp = await store.transaction('look up', (tx) =>
+        claimLookUps(
+          tx,
+          { entities: { in_doubt: [], conflict: ['order'] }, only: null, sentBeforeMs: 0, limit: 10 },
+          2,
+          { bootId: 'a', bootMs: now, wallMs: now },
+        ),
+      );
+      expect(lookedUp.map(({ sourceKey }) => sourceKey)).to.deep.equal(['conflict']);
+      const counted = await store.read('count', async (tx) => {
+        const [from, parameters] = await deliveredSince(tx, now - 60_000);
+        return tx.select(`SELECT m.source_key, m.requests ${from}`, parameters);
+      });
+      expect(counted).to.deep.equal([{ source_key: 'delivered', requests: 2 }]);
+    });
+  });
+
+  if (kit.dialect === 'mysql')
+    it('goes on where an interrupted run left off, since each statement commits by itself', async () => {
+      const begun = [
+        'DROP INDEX outbox_message_due ON outbox_message',
+        'ALTER TABLE outbox_message ADD COLUMN waits_for VARCHAR(12) NULL',
+        'ALTER TABLE outbox_message ADD COLUMN delivered_at BIGINT NULL',
+        'ALTER TABLE outbox_message MODIFY next_attempt_at BIGINT NULL',
+        "UPDATE outbox_message SET delivered_at=next_attempt_at, next_attempt_at=NULL WHERE state='delivered' AND started_at IS NOT NULL",
+        "UPDATE outbox_message SET waits_for='scan', next_attempt_at=NULL WHERE state='pending' AND next_attempt_at>=8639999999999999",
+        'ALTER TABLE outbox_message ADD CONSTRAINT outbox_message_delivered CHECK (1=1)',
+      ];
+      await upgraded(async (store) => {
+        expect(await scheduleOf(store)).to.deep.equal(after);
+      }, begun);
+    });
+
+  it('takes no row afterwards whose columns contradict its state', async () => {
+    await upgraded(async (store) => {
+      const contradictions = [
+        "next_attempt_at=NULL WHERE source_key='due'",
+        "waits_for='scan' WHERE source_key='due'",
+        "waits_for='person', next_attempt_at=NULL WHERE source_key='due'",
+        "waits_for='later' WHERE source_key='changed'",
+        "waits_for=NULL WHERE source_key='changed'",
+        "waits_for=NULL WHERE source_key='refused'",
+        "waits_for=NULL, next_attempt_at=1 WHERE source_key='refused'",
+        "next_attempt_at=1 WHERE source_key='delivered'",
+        "delivered_at=NULL WHERE source_key='delivered'",
+        "delivered_at=1 WHERE source_key='found'",
+        "delivered_at=1 WHERE source_key='due'",
+        "state='in_doubt' WHERE source_key='changed'",
+        "state='superseded' WHERE source_key='refused'",
+      ];
+      for (const set of contradictions) {
+        const written = await store
+          .transaction('contradict', (tx) => tx.run(`UPDATE outbox_message SET ${set}`))
+          .catch((error: Error) => error.message);
+        expect(written, set).to.match(/outbox_message_(schedule|delivered)/);
+      }
+    });
   });
 });

@@ -1,4 +1,3 @@
-import { removalAfterThisPass } from '../../src/outbound/outbox/message.js';
 import type { History, Life } from './history.js';
 import { livesOf } from './lives.js';
 
@@ -32,8 +31,8 @@ function letGoAtOnce({ events }: Life, most: { update: number; removal: number }
 
 /** Whoever claims what waits for the end of its pass goes round the brake. */
 function sentBeforeLetGo({ events }: Life): string[] {
-  return events.flatMap(({ what, entity, source_key: key, message_id: id, new_state: to, old_due: due }) =>
-    what === 'message-changed' && to === 'sending' && due !== null && due >= removalAfterThisPass
+  return events.flatMap(({ what, entity, source_key: key, message_id: id, new_state: to, old_waits_for: waitsFor }) =>
+    what === 'message-changed' && to === 'sending' && waitsFor === 'scan'
       ? [`${entity} ${key} (message ${id}) was claimed before the pass that wrote it had let it go`]
       : [],
   );

@@ -1,5 +1,4 @@
 import type { LedgerOrder } from '../../src/lab/sandbox/ledger.js';
-import { afterThisPass, removalAfterThisPass } from '../../src/outbound/outbox/message.js';
 import { claimOf, first, last, loseStore, parkAs, released, resolveAs, slowDown, unpark } from './doctor.js';
 import type { PastLife } from './history.js';
 import type { Doctored } from './sound-history.js';
@@ -107,11 +106,8 @@ export const doctored: Record<string, Record<string, (history: Doctored) => void
       const { message_id: id, at_ms: at } = unpark(h, 'held');
       h.operated = [{ message_id: id as number, at, outcome: 'confirm_discard' }];
     },
-    'a removal was claimed before its pass had let it go': (h) => {
-      claimOf(h).old_due = removalAfterThisPass;
-    },
-    'an update was claimed before its pass had let it go': (h) => {
-      claimOf(h).old_due = afterThisPass;
+    'something was claimed before its scan had let it go': (h) => {
+      claimOf(h).old_waits_for = 'scan';
     },
   },
   'held-until-recovered': {

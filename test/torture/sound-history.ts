@@ -81,7 +81,7 @@ export function soundHistory(): Doctored {
     old_first_sent: null,
     new_first_sent: null,
     old_park_class: null,
-    old_due: null,
+    old_waits_for: null,
     epoch: 1,
     lease_epoch: 1,
     text: null,

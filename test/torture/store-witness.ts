@@ -19,8 +19,8 @@ export interface WitnessEvent {
   new_first_sent: number | null;
   /** What the message waited for while it was parked. */
   old_park_class: string | null;
-  /** When the next try was due. */
-  old_due: number | null;
+  /** What it waited for other than a time. */
+  old_waits_for: string | null;
   /** Epoch of the row that was written. */
   epoch: number | null;
   /** The epoch in which it may be written: its own where a node of a cluster has that at this moment, else that of the service lease. */
@@ -29,7 +29,7 @@ export interface WitnessEvent {
 }
 
 const columns =
-  'what, at_ms, message_id, attempt_id, entity, source_key, old_state, new_state, old_first_sent, new_first_sent, old_park_class, old_due, epoch, text';
+  'what, at_ms, message_id, attempt_id, entity, source_key, old_state, new_state, old_first_sent, new_first_sent, old_park_class, old_waits_for, epoch, text';
 
 /**
  * Adds the epochs in force. No trigger reads them: it would lock the rows of leases, and nodes would wait for one another.
@@ -111,7 +111,7 @@ export function witnessTable(dialect: StoreType): string {
   return `CREATE TABLE torture_witness (
       seq ${id}, what VARCHAR(20) NOT NULL, at_ms BIGINT NOT NULL, message_id BIGINT NULL, attempt_id BIGINT NULL, entity VARCHAR(16) NULL,
       source_key VARCHAR(255) NULL, old_state VARCHAR(12) NULL, new_state VARCHAR(12) NULL, old_first_sent BIGINT NULL,
-      new_first_sent BIGINT NULL, old_park_class VARCHAR(16) NULL, old_due BIGINT NULL, epoch BIGINT NULL, text VARCHAR(255) NULL)${end}`;
+      new_first_sent BIGINT NULL, old_park_class VARCHAR(16) NULL, old_waits_for VARCHAR(12) NULL, epoch BIGINT NULL, text VARCHAR(255) NULL)${end}`;
 }
 
 /** The attempts of a store, and the claims that have not ended and are none of their own yet. */
@@ -139,14 +139,14 @@ export function witnessTriggers(dialect: StoreType): string[] {
       'message_changed',
       'UPDATE ON outbox_message',
       `${differs('OLD.state', 'NEW.state')} OR ${differs('OLD.first_sent_at', 'NEW.first_sent_at')}`,
-      `'message-changed', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, OLD.state, NEW.state, OLD.first_sent_at, NEW.first_sent_at, OLD.park_class, OLD.next_attempt_at, NEW.claim_epoch, NEW.park_class`,
+      `'message-changed', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, OLD.state, NEW.state, OLD.first_sent_at, NEW.first_sent_at, OLD.park_class, OLD.waits_for, NEW.claim_epoch, NEW.park_class`,
     ),
-    // What a pass wrote is due at the end of time, until the pass lets it go. One statement has one time.
+    // A scan lets go all that it found in one statement, which has one time.
     trigger(
       'message_released',
       'UPDATE ON outbox_message',
-      "OLD.state='pending' AND NEW.state='pending' AND OLD.next_attempt_at>=8639999999999999 AND NEW.next_attempt_at<8639999999999999",
-      `'released', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NULL, NULL, NULL, NULL, OLD.next_attempt_at, NULL, CASE OLD.next_attempt_at WHEN 8640000000000000 THEN 'update' ELSE 'removal' END`,
+      "NEW.state='pending' AND OLD.waits_for='scan' AND NEW.waits_for IS NULL",
+      `'released', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NULL, NULL, NULL, NULL, OLD.waits_for, NULL, CASE WHEN NEW.removal IS NULL THEN 'update' ELSE 'removal' END`,
     ),
     // A write is claimed: its attempt is on record with its message, and a row of its own when it has ended without delivering it.
     trigger(

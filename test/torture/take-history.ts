@@ -161,17 +161,7 @@ async function readDoings(stage: StoreView): Promise<Pick<Life, 'attempts' | 'ev
 
 async function readEvents(stage: StoreView): Promise<WitnessEvent[]> {
   const events = await stage.store.rows<WitnessEvent>('SELECT * FROM torture_witness ORDER BY seq');
-  const read = numbers(
-    events,
-    'seq',
-    'at_ms',
-    'message_id',
-    'attempt_id',
-    'old_first_sent',
-    'new_first_sent',
-    'old_due',
-    'epoch',
-  );
+  const read = numbers(events, 'seq', 'at_ms', 'message_id', 'attempt_id', 'old_first_sent', 'new_first_sent', 'epoch');
   return trueTimes(stage, withEpochsInForce(read), 'old_first_sent', 'new_first_sent');
 }
 

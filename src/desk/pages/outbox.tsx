@@ -1,7 +1,9 @@
 import { entities } from '../../model/record.js';
 import type { NamedRecord } from '../../operator/find-records.js';
+import { listedTime } from '../../operator/list-messages.js';
 import type { browseMessages } from '../../operator/lists/browse.js';
 import { mostCounted } from '../../operator/lists/browse.js';
+import { waitsForInWords } from '../../operator/words.js';
 import { messageStates, parkClasses } from '../../outbound/outbox/message.js';
 import { ActionForm } from './action-forms.js';
 import { NamedRecords } from './search.js';
@@ -58,14 +60,15 @@ export function Outbox({ base, query, page: { rows, next, count }, action, ambig
           head={['Record', 'What', 'State', 'Tries', 'Captured', 'Next try / closed', 'Reason']}
           numbers={['Tries']}
           rows={rows.map((one) => {
-            const at = one.state === 'pending' || one.state === 'in_doubt' ? one.nextAttemptAt : one.closedAt;
+            const at = listedTime(one);
+            const other = one.waitsFor === null ? '' : waitsForInWords[one.waitsFor];
             return [
               <RecordLink key="record" base={base} record={one} />,
               one.operation,
               <State key="state" state={one.state} />,
               one.attempts,
               <Time key="captured" ms={one.capturedAt} timeZone={timeZone} />,
-              at === null ? '' : <Time key="at" ms={at} timeZone={timeZone} />,
+              at === null ? other : <Time key="at" ms={at} timeZone={timeZone} />,
               <Bounded key="reason" text={one.flag ?? one.reason ?? ''} most={200} />,
             ];
           })}

@@ -6,7 +6,7 @@ import {
   type MessageState,
   type Operation,
   type ParkClass,
-  removalAfterThisPass,
+  type WaitsFor,
 } from '../../outbound/outbox/message.js';
 import type { ClockReading } from '../../store/clock.js';
 
@@ -22,7 +22,9 @@ export interface OperatedMessage {
   parkClass: ParkClass | null;
   /** The newest that was used with its key, by itself or by a record that had the key before. */
   generation: number;
-  nextAttemptAt: number;
+  /** When it is worked on next; null: not at any time, but see `waitsFor`. */
+  nextAttemptAt: number | null;
+  waitsFor: WaitsFor | null;
   /** When its bytes may have left for the first time; null: never. */
   firstSentAt: number | null;
   /** When its last request had ended here at the latest; null: not known. */
@@ -115,9 +117,9 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
   // Nothing changes but the time: the same key and bytes go out sooner.
   if (state === 'pending' || state === 'in_doubt') {
     if (state === 'in_doubt' && expired) return refuse(forgotten);
-    if (message.nextAttemptAt >= removalAfterThisPass)
-      return refuse('the pass that found it has not ended; only its end shows whether a brake holds it');
-    if (message.nextAttemptAt <= context.now.wallMs)
+    if (message.waitsFor === 'scan')
+      return refuse('the scan that found it has not ended; only its end shows whether a brake holds it');
+    if (message.nextAttemptAt === null || message.nextAttemptAt <= context.now.wallMs)
       return refuse('it is due already; `waybill explain` says what it waits for');
     return { to: state, generation, newKey: false, firstSentAt };
   }

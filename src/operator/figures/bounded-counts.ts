@@ -74,7 +74,7 @@ async function oldestAt(tx: Tx, state: MessageState, limit: number): Promise<num
   const kinds = sources.flatMap((source) => entities.flatMap((entity) => [0, 1].map((flag) => [source, entity, flag])));
   const first = kinds.map(
     (_, nth) => `SELECT id FROM (SELECT id FROM outbox_message
-      WHERE state='${state}' AND source=? AND entity=? AND is_backlog=? ORDER BY next_attempt_at, id LIMIT ${limit}) AS s${nth}`,
+      WHERE state='${state}' AND source=? AND entity=? AND is_backlog=? ORDER BY next_attempt_at, delivered_at, id LIMIT ${limit}) AS s${nth}`,
   );
   const oldest = `SELECT MIN(id) FROM (${first.join(' UNION ALL ')}) AS f`;
   const id = (await tx.value<number>(oldest, kinds.flat())) ?? null;

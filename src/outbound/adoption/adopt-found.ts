@@ -127,7 +127,7 @@ async function adoptFound(
     (one) => one.state === 'pending' && one.firstSentAt === null && (one.operation === 'delete' || differs.length > 0),
   );
   const held = waiting.map((one) => one.id);
-  await holdMessages(tx, held, reason, nowMs);
+  await holdMessages(tx, held, reason);
   if (differs.length > 0 && newer.length === 0)
     held.push(
       ...(await insertMessages(

@@ -9,7 +9,6 @@ import type { Tx } from '../../store/store.js';
 import { nextTurn } from '../../v8.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
-import { afterThisPass } from '../outbox/message.js';
 import { type PassCounts, turnedKeysBrake } from './brake.js';
 import { type JudgedPage, judgement, noteAcknowledged } from './judged-rows.js';
 import {
@@ -304,7 +303,7 @@ async function report(work: CapturePageWork, tx: Tx, plans: readonly Plan[], res
       customerKey,
       operation,
       because: null,
-      counts: parked === null && message.nextAttemptAt === afterThisPass ? 'updates' : null,
+      counts: parked === null && message.waitsForScan ? 'updates' : null,
       changedAt: row.changedAt,
       total: row.entity === 'order' && row.content.mapped ? String(orderTotal(row.content.record.items)) : null,
       currency: row.entity === 'order' ? (row.currency ?? null) : null,

@@ -11,7 +11,7 @@ import { type CountingSweep, countMissing } from '../outbox/bindings.js';
 import { isWholeRecord } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { boundKeys } from '../outbox/exported-bindings.js';
-import { type Removal, removalAfterThisPass } from '../outbox/message.js';
+import type { Removal } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { holdReason, renamedInWords } from './brake.js';
@@ -237,7 +237,7 @@ function planRemoval(
     record: body,
     idempotencyKey: null,
     identity: binding?.identity ?? newest?.identity ?? null,
-    nextAttemptAt: removalAfterThisPass,
+    waitsForScan: true,
     removal: because,
     parked: parkedFor(wouldClear, held),
   };

@@ -8,7 +8,6 @@ import { endAlert, raiseAlert } from '../../store/alerts.js';
 import { readMarks, readMarksOf, type SourceMarks, writeMarks } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { afterThisPass, removalAfterThisPass } from '../outbox/message.js';
 import { holdMessages } from '../outbox/transitions.js';
 import {
   believedMarks,
@@ -179,7 +178,7 @@ export class PassBrakes {
     const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? null);
     if (reason === null) {
       await write('let the pass go', (tx) =>
-        tx.run(`UPDATE outbox_message SET next_attempt_at=? WHERE ${ofPass}`, [nowMs(), ...parameters]),
+        tx.run(`UPDATE outbox_message SET next_attempt_at=?, waits_for=NULL WHERE ${ofPass}`, [nowMs(), ...parameters]),
       );
       return 0;
     }
@@ -191,7 +190,7 @@ export class PassBrakes {
           parameters,
         );
         const ids = messages.map(({ id }) => id);
-        await holdMessages(tx, ids, reason, nowMs());
+        await holdMessages(tx, ids, reason);
         const { actor } = this.context;
         await appendAudit(
           tx,
@@ -279,22 +278,21 @@ export class PassBrakes {
   }
 }
 
-/** What waits for the end of a pass, after a message. Each column of the index is named, or all that is pending is read. */
-const waitsForEnd = `source=? AND is_backlog IN (0,1) AND next_attempt_at>=${removalAfterThisPass} AND id>?`;
+/** Messages that wait for the end of a pass, after an id. Each column of the index is named, or all that is pending is read. */
+const waitsForEnd = "source=? AND is_backlog IN (0,1) AND next_attempt_at IS NULL AND waits_for='scan' AND id>?";
 /** The same of one entity. */
 const ofPass = `state='pending' AND entity=? AND ${waitsForEnd}`;
 
 /** How many updates and removals the pass has written. */
 async function countOfPass(tx: Tx, source: string, afterId: number): Promise<Record<Entity, PassCounts>> {
-  const rows = await tx.rows<{ entity: Entity; due: number; n: number }>(
-    `SELECT entity, next_attempt_at AS due, COUNT(*) AS n FROM outbox_message
-      WHERE state='pending' AND entity IN ('customer','order') AND ${waitsForEnd} GROUP BY entity, next_attempt_at`,
+  const rows = await tx.rows<{ entity: Entity } & PassCounts>(
+    `SELECT entity, COUNT(*)-COUNT(removal) AS updates, COUNT(removal) AS removals FROM outbox_message
+      WHERE state='pending' AND entity IN ('customer','order') AND ${waitsForEnd} GROUP BY entity`,
     [source, afterId],
   );
-  const countOf = (entity: Entity, due: number) => rows.find((row) => row.entity === entity && row.due === due)?.n ?? 0;
-  const of = (entity: Entity): PassCounts => ({
-    updates: countOf(entity, afterThisPass),
-    removals: countOf(entity, removalAfterThisPass),
-  });
+  const of = (wanted: Entity): PassCounts => {
+    const { updates = 0, removals = 0 } = rows.find(({ entity }) => entity === wanted) ?? {};
+    return { updates, removals };
+  };
   return { customer: of('customer'), order: of('order') };
 }

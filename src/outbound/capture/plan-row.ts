@@ -8,7 +8,6 @@ import type { Tx } from '../../store/store.js';
 import type { RefreshedBinding } from '../outbox/bindings.js';
 import { contentOf, sha256, underFingerprint, unknownContent } from '../outbox/content-hash.js';
 import { createKey, keyLifetimeMs, wireBody } from '../outbox/idempotency-key.js';
-import { afterThisPass } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { changedIdentity, holdReason, suspicion } from './brake.js';
@@ -184,9 +183,7 @@ export function planRow(
       isBacklog,
       // A key that turned to another record stays with the record that the service knows.
       identity: conflict === null ? identity : knownIdentity,
-      ...(decision.operation === 'create' || isTakenBack(hash, decision.supersedes, known)
-        ? {}
-        : { nextAttemptAt: afterThisPass }),
+      waitsForScan: decision.operation !== 'create' && !isTakenBack(hash, decision.supersedes, known),
       parked,
     },
   };

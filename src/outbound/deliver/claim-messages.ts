@@ -6,8 +6,8 @@ import type { Binding } from '../outbox/bindings.js';
 import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { keyKnownUntil, revisionKey, wireBody } from '../outbox/idempotency-key.js';
-import { type Operation, type Removal, removalAfterThisPass, type SendingMessage } from '../outbox/message.js';
-import { claimForSending, type MessageName, postponeMessages } from '../outbox/transitions.js';
+import type { Operation, Removal, SendingMessage } from '../outbox/message.js';
+import { claimForSending, type MessageName, scheduleMessages } from '../outbox/transitions.js';
 import { candidates, ready } from './due-messages.js';
 
 /** What the claim knows of a message and of the binding of its customer. */
@@ -155,7 +155,7 @@ export async function claimMessages(tx: Tx, ids: readonly number[], terms: Claim
     `SELECT id FROM outbox_message
       WHERE id IN ${placeholders(listed.length)}
         AND CASE WHEN state IN ('pending','in_doubt') AND next_attempt_at<=? THEN 1 ELSE 0 END=1${tx.skipLocked}`,
-    [...listed, Math.min(terms.dueByMs, removalAfterThisPass - 1)],
+    [...listed, terms.dueByMs],
   );
   if (locked.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };
   const mine = padded(locked.map(({ id }) => id));
@@ -187,7 +187,7 @@ export async function claimMessages(tx: Tx, ids: readonly number[], terms: Claim
   }
   const { epoch, nowMs } = terms;
   const { claimed, nothingToSend, composed, held, postponed, unasked } = sorted;
-  await postponeMessages(tx, postponed, nowMs + customerWaitMs);
+  await scheduleMessages(tx, postponed, nowMs + customerWaitMs);
   await updateRows(tx, 'message_body', ['message_id'], composed);
   await claimForSending(tx, claimed, epoch, nowMs);
   return { claimed, nothingToSend, held, unasked };

@@ -9,13 +9,13 @@ import type { Tx } from '../../store/store.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
 import { advanceBindings } from '../outbox/bindings.js';
 import { keyLifetimeMs } from '../outbox/idempotency-key.js';
-import { isBack, longestOwnWaitMs, removalAfterThisPass } from '../outbox/message.js';
+import { isBack, longestOwnWaitMs } from '../outbox/message.js';
 import {
   closeAsSettled,
   holdMessages,
   type MessageName,
   parkAsUnproven,
-  postponeMessages,
+  scheduleMessages,
 } from '../outbox/transitions.js';
 import {
   type ClaimedMessage,
@@ -46,8 +46,8 @@ async function fixFutureTimestamps(
   const waiting = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message
       WHERE state IN ('pending','in_doubt') AND entity IN ('customer','order') AND source IN ${placeholders(sources.length)}
-        AND is_backlog IN (0,1) AND next_attempt_at>? AND next_attempt_at<?`,
-    [...sources, nowMs + longestWaitMs + clockToleranceMs, removalAfterThisPass],
+        AND is_backlog IN (0,1) AND next_attempt_at>?`,
+    [...sources, nowMs + longestWaitMs + clockToleranceMs],
   );
   const update = "UPDATE outbox_message SET next_attempt_at=? WHERE state IN ('pending','in_doubt') AND";
   await inParts(tx, waiting, update, [nowMs]);
@@ -92,9 +92,9 @@ function unsendableClass({ state, firstSentAt }: Pick<Unsendable, 'state' | 'fir
 }
 
 /** Parks what must not go out as it is. */
-export async function parkUnsendable(tx: Tx, messages: readonly Unsendable[], nowMs: number): Promise<void> {
+export async function parkUnsendable(tx: Tx, messages: readonly Unsendable[]): Promise<void> {
   for (const { id, reason, ...message } of messages)
-    if (unsendableClass(message) === 'held') await holdMessages(tx, [id], reason, nowMs);
+    if (unsendableClass(message) === 'held') await holdMessages(tx, [id], reason);
     else await parkAsUnproven(tx, message.state, [id], reason);
 }
 
@@ -177,9 +177,9 @@ export class Claims {
         updates,
         newKeyField: idempotency.in === 'body' ? idempotency.field : null,
         stillRemoved,
-        dueByMs: when === 'due' ? at : Number.POSITIVE_INFINITY,
+        dueByMs: when === 'due' ? at : Number.MAX_SAFE_INTEGER,
       });
-      await parkUnsendable(tx, held, at);
+      await parkUnsendable(tx, held);
       await settleNothingToSend(tx, nothingToSend, at);
       const detail = { reason: holdsAlready };
       const superseded = nothingToSend.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
@@ -227,7 +227,7 @@ export class Claims {
       const answer = await this.erp.presence(entity, keys, true).catch((error: Error) => error);
       if (answer instanceof Error) {
         log.warn('The ERP can not say whether removed records are back: they wait', { entity, error: answer.message });
-        await this.lease.write('put off removals', (tx) => postponeMessages(tx, ids, nowMs() + erpAwayMs));
+        await this.lease.write('put off removals', (tx) => scheduleMessages(tx, ids, nowMs() + erpAwayMs));
         continue;
       }
       const { existing, cancelled } = answer;

@@ -236,15 +236,12 @@ export async function inParts(
   }
 }
 
-/**
- * A FROM clause of the messages `m` that a request delivered since then. What is delivered is due when that was, by the corrected
- * clock, and so stands in the index.
- */
+/** A FROM clause of the messages `m` that a request delivered since then, by the corrected clock. */
 export async function deliveredSince(tx: Tx, sinceMs: number): Promise<[string, SqlValue[]]> {
   const sources = await deliveredSources(tx);
   return [
     `FROM outbox_message m WHERE m.state='delivered' AND m.entity IN ('customer','order') AND m.source IN ${placeholders(sources.length)}
-      AND m.is_backlog IN (0,1) AND m.next_attempt_at>? AND m.started_at IS NOT NULL`,
+      AND m.is_backlog IN (0,1) AND m.next_attempt_at IS NULL AND m.delivered_at>?`,
     [...sources, sinceMs],
   ];
 }
@@ -270,13 +267,13 @@ async function moveDeliveries(tx: Tx, nowMs: number, forwardMs: number, windowMs
   const shownMs = nowMs - forwardMs;
   const [delivered, parameters] = await deliveredSince(tx, forwardMs > 0 ? shownMs - windowMs : nowMs);
   const rows = await tx.rows<{ id: number; at: number }>(
-    `SELECT m.id, m.next_attempt_at AS at ${delivered} ORDER BY m.id`,
+    `SELECT m.id, m.delivered_at AS at ${delivered} ORDER BY m.id`,
     parameters,
   );
-  if (forwardMs === 0) await inParts(tx, rows, 'UPDATE outbox_message SET next_attempt_at=? WHERE', [nowMs]);
+  if (forwardMs === 0) await inParts(tx, rows, 'UPDATE outbox_message SET delivered_at=? WHERE', [nowMs]);
   else {
     // What lies ahead of what the clock showed is older, of a time when it was right.
     const counted = rows.filter(({ at }) => at <= shownMs);
-    await inParts(tx, counted, 'UPDATE outbox_message SET next_attempt_at=next_attempt_at+? WHERE', [forwardMs]);
+    await inParts(tx, counted, 'UPDATE outbox_message SET delivered_at=delivered_at+? WHERE', [forwardMs]);
   }
 }

@@ -166,7 +166,7 @@ export function requestOf({ sent, transition }: SettledMessage): RequestOnRecord
 /** What goes on record of its request. */
 export function endedAttempt({ about, sent, transition }: SettledMessage, epoch: number): EndedAttempt {
   const { verdict } = sent;
-  const { state, parkClass, reason, nextAttemptAt } = transition;
+  const { state, parkClass, reason, schedule } = transition;
   const acknowledged = verdict.kind === 'delivered' && state === 'delivered' ? verdict : null;
   return {
     attempt: acknowledged
@@ -188,7 +188,7 @@ export function endedAttempt({ about, sent, transition }: SettledMessage, epoch:
       operation: about.operation,
       idempotencyKey: about.idempotencyKey,
       bodyHash: about.bodyHash,
-      nextAttemptAt: state === 'pending' || state === 'in_doubt' ? nextAttemptAt : null,
+      nextAttemptAt: state !== 'parked' && schedule !== null && 'at' in schedule ? schedule.at : null,
       serviceId: acknowledged?.serviceId,
       renamedFrom: acknowledged?.renamedFrom,
       flag: acknowledged?.flag,

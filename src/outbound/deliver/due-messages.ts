@@ -172,7 +172,7 @@ export async function readyMessages(
   const select = `SELECT m.id, m.attempts, m.next_attempt_at AS due_at, m.source FROM ${candidates}
       WHERE m.state=? AND m.entity=? AND m.source=? AND m.is_backlog=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
         ${state === 'in_doubt' ? remembered : ''} ${which === 'first' ? '' : 'AND m.attempts=0'} AND ${ready}
-      ORDER BY m.next_attempt_at ${order}, m.id ${order} LIMIT ?`;
+      ORDER BY m.next_attempt_at ${order}, m.delivered_at ${order}, m.id ${order} LIMIT ?`;
   const parameters = asked.flatMap(({ name, limit }) => [
     state,
     entity,

@@ -9,7 +9,6 @@ import type { ServiceClient } from '../../service/service-client.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { removalAfterThisPass } from '../outbox/message.js';
 import { readClockCorrections } from './clock-trace.js';
 import { type ClaimScope, readyMessages, type SendableState } from './due-messages.js';
 import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffects } from './lane-effects.js';
@@ -268,8 +267,7 @@ export async function probeMessageId(
   scope: ClaimScope,
   sentSinceMs: number,
 ): Promise<number | null> {
-  // Leave out what waits for the end of its pass: a brake may hold it yet.
-  const question = { scope, sentSinceMs, dueByMs: removalAfterThisPass - 1, which };
+  const question = { scope, sentSinceMs, dueByMs: Number.MAX_SAFE_INTEGER, which };
   const one = (scope.sources ?? defaultAlone).map(({ name }) => ({ name, limit: 1 }));
   const found = [
     ...(await readyMessages(tx, { state, entity: 'customer' }, one, question)),

@@ -37,9 +37,6 @@ export interface LookUpMessage {
   askedAt: ClockReading;
 }
 
-/** A conflict that was looked up waits for a person: so long that no claim meets it again. */
-const neverDue = 8_640_000_000_000_000;
-
 /**
  * A conflict is looked up until that was answered, once. What was parked unsent because its key belongs to another record is
  * no conflict of which the service knows. What the service acknowledged under another id than we know is for a person: a look-up
@@ -172,7 +169,8 @@ export async function settleLookUp(
   now: ClockReading,
 ): Promise<boolean> {
   const { id, attemptNumber, failures, cause } = message;
-  const back = { state: cause === 'conflict' ? 'parked' : 'in_doubt', reason, nextAttemptAt } as const;
+  const schedule = { at: nextAttemptAt };
+  const back = { state: cause === 'conflict' ? 'parked' : 'in_doubt', reason, schedule } as const;
   const transition = decision
     ? afterFinding(decision, now.wallMs)
     : { ...back, failures: failures + (wasSent ? 1 : 0) };
@@ -188,17 +186,24 @@ function afterFinding(
   decision: SettledLookUp,
   nowMs: number,
 ): Parameters<typeof settleSending>[1][number]['transition'] {
-  const over = { parkClass: null, reason: null, nextAttemptAt: nowMs, failures: 0 };
+  const over = { parkClass: null, reason: null, failures: 0 };
   switch (decision.to) {
-    case 'delivered':
-      return { ...over, state: 'delivered', serviceId: decision.serviceId, flag: decision.flag, foundAt: nowMs };
+    case 'delivered': {
+      const { serviceId, flag } = decision;
+      return { ...over, state: 'delivered', schedule: null, serviceId, flag, foundAt: nowMs };
+    }
     case 'pending':
-      return { ...over, state: 'pending', firstSentAt: null };
+      return { ...over, state: 'pending', schedule: { at: nowMs }, firstSentAt: null };
     case 'later':
-      return { ...over, state: 'in_doubt', reason: decision.reason, nextAttemptAt: nowMs + Math.ceil(decision.inMs) };
+      return {
+        ...over,
+        state: 'in_doubt',
+        reason: decision.reason,
+        schedule: { at: nowMs + Math.ceil(decision.inMs) },
+      };
     case 'parked': {
       const { parkClass, reason } = decision;
-      return { ...over, state: 'parked', parkClass, reason, nextAttemptAt: neverDue };
+      return { ...over, state: 'parked', parkClass, reason, schedule: { waitsFor: 'person' } };
     }
   }
 }

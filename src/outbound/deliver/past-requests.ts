@@ -39,7 +39,7 @@ export async function answeredSince(
   const [delivered, parameters] = await deliveredSince(tx, sinceMs);
   // Those of one transaction have one time.
   const settled = await tx.rows<{ epoch: number; at: number; requests: number }>(
-    `SELECT m.claim_epoch AS epoch, m.next_attempt_at AS at, SUM(m.requests) AS requests ${delivered} GROUP BY m.claim_epoch, m.next_attempt_at`,
+    `SELECT m.claim_epoch AS epoch, m.delivered_at AS at, SUM(m.requests) AS requests ${delivered} GROUP BY m.claim_epoch, m.delivered_at`,
     parameters,
   );
   for (const { epoch, at, requests } of settled)

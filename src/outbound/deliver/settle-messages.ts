@@ -12,7 +12,7 @@ import { type BindingClaim, BindingHolders, problemInWords } from '../outbox/bin
 import { bindRecords, closeBindings } from '../outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
-import { settle } from '../outbox/message.js';
+import { parkedSchedule, settle } from '../outbox/message.js';
 import { replaceRefused } from '../outbox/promote-dependent.js';
 import { noteEnds, settleSending } from '../outbox/transitions.js';
 import { doubtOrderKeys, type ResentCustomers } from '../recovery/forgotten-keys.js';
@@ -178,7 +178,7 @@ export async function settleMessages(
   const holders = await BindingHolders.of(tx, sending.flatMap(claimsOf));
   const settled = await doubtOldAnswers(
     tx,
-    sending.map((one) => unlessAnother(one, holders)),
+    sending.map((one) => unlessAnother(one, holders, now.wallMs)),
   );
   await settleSending(
     tx,
@@ -267,7 +267,7 @@ function renamedFrom(verdict: SettledMessage['sent']['verdict']): string | null 
  * An acknowledgement that names the record of another one, or another id than this record has, acknowledges nothing: a person has
  * to look. Both ids are in the reason, and so on the audit.
  */
-function unlessAnother(one: SettledMessage, holders: BindingHolders): SettledMessage {
+function unlessAnother(one: SettledMessage, holders: BindingHolders, nowMs: number): SettledMessage {
   const [claim] = claimsOf(one);
   const problem = claim ? holders.problemOf(claim) : null;
   if (!claim || problem === null) return one;
@@ -277,11 +277,8 @@ function unlessAnother(one: SettledMessage, holders: BindingHolders): SettledMes
       ? 'Look at the service, then use outbox resolve.'
       : `It may be there twice. If ${problem.boundTo} stays, remove the other one there and use outbox resolve; if ${serviceId} stays: waybill bindings move ${entity} ${shellWord(sourceKey)} --from ${shellWord(problem.boundTo)} --to ${shellWord(serviceId)} --reason "…"`;
   const reason = `The service acknowledged it as ${serviceId}, but ${problemInWords(claim, problem)}. ${todo}`;
-  const { transition } = one;
-  return {
-    ...one,
-    transition: { ...transition, state: 'parked', parkClass: 'conflict', reason, serviceId: null, flag: null },
-  };
+  const parked = { state: 'parked', parkClass: 'conflict', schedule: parkedSchedule('conflict', nowMs) } as const;
+  return { ...one, transition: { ...one.transition, ...parked, reason, serviceId: null, flag: null } };
 }
 
 /** The answer to a create that a lost store may have sent can be older than what was said since. So its fields are doubted. */

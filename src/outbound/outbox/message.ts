@@ -51,6 +51,28 @@ export function isBack(removal: Removal, exists: boolean, isCancelled: boolean):
   return exists && (removal === 'deleted' || !isCancelled);
 }
 
+/** What a message waits for where no time is set: the end of the scan that found it, after which a brake may hold it, or a person. */
+export type WaitsFor = 'scan' | 'person';
+
+/** When a message is worked on next. Of a parked conflict, the time is when its record is looked up. */
+export type Schedule = { readonly at: number } | { readonly waitsFor: WaitsFor };
+
+/** The columns of a schedule; both are null of a message that has come to its end. */
+export function scheduleColumns(schedule: Schedule | null): {
+  next_attempt_at: number | null;
+  waits_for: WaitsFor | null;
+} {
+  if (schedule === null) return { next_attempt_at: null, waits_for: null };
+  return 'at' in schedule
+    ? { next_attempt_at: schedule.at, waits_for: null }
+    : { next_attempt_at: null, waits_for: schedule.waitsFor };
+}
+
+/** Schedule of a message that is parked now: only a conflict is looked up, everything else waits for a person. */
+export function parkedSchedule(parkClass: ParkClass, nowMs: number): Schedule {
+  return parkClass === 'conflict' ? { at: nowMs } : { waitsFor: 'person' };
+}
+
 /** What the state machine needs to know of a message that is being sent. */
 export interface SendingMessage {
   id: number;
@@ -68,7 +90,8 @@ export interface Transition {
   state: MessageState;
   parkClass: ParkClass | null;
   reason: string | null;
-  nextAttemptAt: number;
+  /** Null: it has come to its end. */
+  schedule: Schedule | null;
   failures: number;
   invalidAnswers: number;
   customerWaits: number;
@@ -112,7 +135,7 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     state: message.claimedFrom,
     parkClass: null,
     reason: 'reason' in verdict ? verdict.reason : null,
-    nextAttemptAt: nowMs,
+    schedule: { at: nowMs },
     failures: message.failures,
     invalidAnswers: message.invalidAnswers,
     customerWaits: message.customerWaits,
@@ -120,16 +143,18 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     serviceId: null,
     flag: null,
   };
-  const wait = (count: number) => nowMs + backoffMs(count, context.backoff, context.random);
-  const park = (parkClass: ParkClass): Transition => ({ ...same, state: 'parked', parkClass });
+  const wait = (count: number) => ({ at: nowMs + backoffMs(count, context.backoff, context.random) });
+  const park = (parkClass: ParkClass): Transition => {
+    return { ...same, state: 'parked', parkClass, schedule: parkedSchedule(parkClass, nowMs) };
+  };
 
   switch (verdict.kind) {
     case 'delivered':
-      return { ...same, state: 'delivered', serviceId: verdict.serviceId, flag: verdict.flag };
+      return { ...same, state: 'delivered', schedule: null, serviceId: verdict.serviceId, flag: verdict.flag };
 
     case 'in_doubt': {
       const failures = message.failures + 1;
-      return { ...same, state: 'in_doubt', failures, nextAttemptAt: wait(failures) };
+      return { ...same, state: 'in_doubt', failures, schedule: wait(failures) };
     }
 
     // Three times the success status without an acknowledgement: the service did something, and we can't tell what.
@@ -137,12 +162,12 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
       const invalidAnswers = message.invalidAnswers + 1;
       if (invalidAnswers >= maxInvalidAnswers) return { ...park('unproven'), invalidAnswers };
       const failures = message.failures + 1;
-      return { ...same, state: 'in_doubt', failures, invalidAnswers, nextAttemptAt: wait(failures) };
+      return { ...same, state: 'in_doubt', failures, invalidAnswers, schedule: wait(failures) };
     }
 
     // Waiting for the service as a whole costs the message nothing: the lane's pause keeps it back.
     case 'unavailable':
-      return { ...same, firstSentAt: message.firstSentAt, nextAttemptAt: wait(1) };
+      return { ...same, firstSentAt: message.firstSentAt, schedule: wait(1) };
     case 'not_sent':
       return { ...same, firstSentAt: message.firstSentAt };
     // A later refusal of what a gateway answered for would prove nothing: see `provenRefusal`.
@@ -153,7 +178,7 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     case 'misconfigured':
       if (verdict.others === 'pass still') return park(provenRefusal(message));
       if (verdict.others === 'passed')
-        return { ...same, nextAttemptAt: nowMs + Math.min(forbiddenWaitMs, context.backoff.maxMs) };
+        return { ...same, schedule: { at: nowMs + Math.min(forbiddenWaitMs, context.backoff.maxMs) } };
       return verdict.mayHaveTakenEffect ? { ...same, state: 'in_doubt' } : same;
     case 'unauthorised':
       return same;
@@ -163,14 +188,14 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     // ever.
     case 'busy': {
       const waitMs = Math.min(longestOwnWaitMs, Math.max(busyWaitMs, (nowMs - firstSentAt) / 10));
-      return { ...same, state: 'in_doubt', nextAttemptAt: nowMs + Math.round(waitMs) };
+      return { ...same, state: 'in_doubt', schedule: { at: nowMs + Math.round(waitMs) } };
     }
 
     // Its customer was acknowledged a moment ago; the service may need time to see it itself.
     case 'unknown_customer': {
       const customerWaits = message.customerWaits + 1;
       if (customerWaits > maxCustomerWaits) return { ...park(provenRefusal(message)), customerWaits };
-      return { ...same, customerWaits, nextAttemptAt: nowMs + busyWaitMs * 2 ** (customerWaits - 1) };
+      return { ...same, customerWaits, schedule: { at: nowMs + busyWaitMs * 2 ** (customerWaits - 1) } };
     }
 
     case 'conflict':
@@ -185,12 +210,6 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
 function provenRefusal(message: SendingMessage): ParkClass {
   return message.claimedFrom === 'in_doubt' ? 'unproven' : 'refused';
 }
-
-/** Due when the pass that wrote it has ended well: only then it is known how much the pass would change. */
-export const afterThisPass = 8_640_000_000_000_000;
-
-/** The same, of what was cancelled or deleted: removals are counted apart. */
-export const removalAfterThisPass = afterThisPass - 1;
 
 /** Whether a message is parked because its key belongs to another record now than the one that the service has under it. */
 export function isOtherRecord(message: {

@@ -2,7 +2,7 @@ import { type Entity, entities, foldKey, sourceOf } from '../../model/record.js'
 import { insertRows, padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { unknownContent } from './content-hash.js';
-import type { Operation, ParkClass, Removal } from './message.js';
+import { type Operation, type ParkClass, type Removal, type Schedule, scheduleColumns } from './message.js';
 
 export interface NewMessage {
   entity: Entity;
@@ -32,8 +32,8 @@ export interface NewMessage {
   identity?: string | null;
   /** One of many that a resync or a change of the mapping brings: it goes after what is new. */
   isBacklog?: boolean;
-  /** When it may be sent; absent: now. */
-  nextAttemptAt?: number;
+  /** It may be sent once the scan that found it has ended, unless a brake holds it then; absent: at once. */
+  waitsForScan?: boolean;
   /** Why the record has to go at the service; absent: it has not. */
   removal?: Removal;
   parked: { parkClass: ParkClass; reason: string } | null;
@@ -64,7 +64,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       state: message.parked ? 'parked' : 'pending',
       park_class: message.parked?.parkClass ?? null,
       reason: message.parked?.reason ?? null,
-      next_attempt_at: message.nextAttemptAt ?? nowMs,
+      ...scheduleColumns(scheduleOf(message, nowMs)),
       identity: message.identity ?? null,
       first_sent_at: message.firstSentAt ?? null,
       captured_at: nowMs,
@@ -97,6 +97,11 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
     ),
   );
   return inOrder;
+}
+
+function scheduleOf({ parked, waitsForScan }: NewMessage, nowMs: number): Schedule {
+  if (parked) return { waitsFor: 'person' };
+  return waitsForScan ? { waitsFor: 'scan' } : { at: nowMs };
 }
 
 /** An older revision of the same record, or the customer of a new order, is no backlog any more: news waits for it. */

@@ -6,7 +6,7 @@ import type { Tx } from '../../store/store.js';
 import { usedGenerations } from './closed-bindings.js';
 import { setContentHashes, sha256 } from './content-hash.js';
 import { createKey } from './idempotency-key.js';
-import { releaseHeld, supersedeUnsent } from './transitions.js';
+import { releaseHeld, scheduleMessages, supersedeUnsent } from './transitions.js';
 
 interface RefusedCreate {
   id: number;
@@ -81,9 +81,11 @@ export async function promoteDependent(
     await tx.run("UPDATE outbox_message SET operation='create', generation=? WHERE id=?", [generation, next.id]);
   else
     await tx.run(
-      `UPDATE outbox_message SET operation='create', generation=?, idempotency_key=?, body_hash=content_hash, next_attempt_at=? WHERE id=?`,
-      [generation, createKey(installation, refused.entity, refused.sourceKey, generation), nowMs, next.id],
+      `UPDATE outbox_message SET operation='create', generation=?, idempotency_key=?, body_hash=content_hash WHERE id=?`,
+      [generation, createKey(installation, refused.entity, refused.sourceKey, generation), next.id],
     );
+  // Creates wait for no scan to end. What is parked stays so.
+  await scheduleMessages(tx, [next.id], nowMs);
   await supersedeUnsent(tx, [refused.id], null, nowMs);
   return next.id;
 }

@@ -3,7 +3,7 @@ import type { ClockReading } from '../../store/clock.js';
 import { boundedText, notAmong, padded, placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { sentUnknownWhen } from './idempotency-key.js';
-import type { ParkClass, RequestOnRecord, Transition } from './message.js';
+import { type ParkClass, type RequestOnRecord, scheduleColumns, type Transition } from './message.js';
 
 /**
  * The only file that changes the state of a message (`insertMessages` gives it the first one). Each function is one kind of move
@@ -17,6 +17,11 @@ export interface MessageName {
   entity: Entity;
   sourceKey: string;
 }
+
+/** Assignments of a message that is due at a time, of one that waits for a person, and of one that has come to its end. */
+const dueAt = 'next_attempt_at=?, waits_for=NULL';
+const waitsForPerson = "next_attempt_at=NULL, waits_for='person'";
+const isOver = 'next_attempt_at=NULL, waits_for=NULL';
 
 const unsentOrParked = "((state='pending' AND first_sent_at IS NULL) OR state='parked')";
 const notClosed = "state IN ('pending','parked','sending','in_doubt')";
@@ -49,9 +54,9 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
   }
 }
 
-/** Reschedules waiting messages to `nextAttemptAt`. */
-export async function postponeMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
-  await run(tx, ids, 'next_attempt_at=?', [nextAttemptAt], "state IN ('pending','in_doubt')");
+/** Sets the time at which waiting messages are tried next. */
+export async function scheduleMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
+  await run(tx, ids, dueAt, [nextAttemptAt], "state IN ('pending','in_doubt')");
 }
 
 /** Messages in doubt and conflicts become `sending` while the service is asked for their records. */
@@ -64,7 +69,7 @@ interface Settled {
   id: number;
   attemptNumber: number;
   /** Fields that are left out stay as they are. */
-  transition: Pick<Transition, 'state'> & Partial<Transition> & { foundAt?: number };
+  transition: Pick<Transition, 'state' | 'schedule'> & Partial<Transition> & { foundAt?: number };
   request?: RequestOnRecord;
 }
 
@@ -85,7 +90,8 @@ export async function settleSending(
     state: transition.state,
     park_class: transition.parkClass,
     reason: transition.reason,
-    next_attempt_at: transition.nextAttemptAt,
+    ...scheduleColumns(transition.schedule),
+    delivered_at: request && (request.startedAt === null ? null : nowMs),
     failures: transition.failures,
     invalid_answers: transition.invalidAnswers,
     customer_waits: transition.customerWaits,
@@ -127,15 +133,15 @@ export async function noteAbsence(tx: Tx, id: number, at: ClockReading): Promise
  * @returns the messages that are in doubt now
  */
 export async function doubtOlderEpochs(tx: Tx, epoch: number, now: ClockReading, alive: readonly number[] = []) {
-  const isOver = `state='sending' AND claim_epoch<?${notAmong('claim_epoch', alive)}`;
+  const isLeft = `state='sending' AND claim_epoch<?${notAmong('claim_epoch', alive)}`;
   const parameters = [epoch, ...alive];
-  await tx.run(`UPDATE outbox_message SET state='parked' WHERE ${isOver} AND claimed_from='parked'`, parameters);
-  const select = `SELECT id, entity, source_key FROM outbox_message WHERE ${isOver}`;
+  await tx.run(`UPDATE outbox_message SET state='parked' WHERE ${isLeft} AND claimed_from='parked'`, parameters);
+  const select = `SELECT id, entity, source_key FROM outbox_message WHERE ${isLeft}`;
   const doubted = await tx.rows<MessageName>(select, parameters);
   if (doubted.length === 0) return doubted;
   await tx.run(
     `UPDATE outbox_message SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at, claimed_at),
-            reason='The process that was sending it stopped without an outcome.' WHERE ${isOver}`,
+            reason='The process that was sending it stopped without an outcome.' WHERE ${isLeft}`,
     [now.wallMs, ...parameters],
   );
   // No process of an older epoch sends anything any more, and until now it may have.
@@ -154,9 +160,9 @@ export async function giveBackUnsent(tx: Tx, ids: readonly number[], epoch: numb
 }
 
 /** Unsent messages wait until a person confirms them. */
-export async function holdMessages(tx: Tx, ids: readonly number[], reason: string, nowMs: number): Promise<void> {
-  const set = "state='parked', park_class='held', reason=?, next_attempt_at=?";
-  await run(tx, ids, set, [words(reason), nowMs], "state='pending'");
+export async function holdMessages(tx: Tx, ids: readonly number[], reason: string): Promise<void> {
+  const set = `state='parked', park_class='held', reason=?, ${waitsForPerson}`;
+  await run(tx, ids, set, [words(reason)], "state='pending'");
 }
 
 /** What was found about a parked message says more of it than the answer that parked it. */
@@ -165,7 +171,7 @@ export async function reclassifyParked(
   id: number,
   { parkClass, reason, generation }: { parkClass: ParkClass; reason: string; generation?: number },
 ): Promise<void> {
-  const set = 'park_class=?, reason=?, generation=COALESCE(?, generation)';
+  const set = `park_class=?, reason=?, generation=COALESCE(?, generation)${parkClass === 'conflict' ? '' : `, ${waitsForPerson}`}`;
   await run(tx, [id], set, [parkClass, words(reason), generation ?? null], "state='parked'");
 }
 
@@ -177,7 +183,7 @@ type OperableState = 'pending' | 'in_doubt' | 'parked';
  * older than the lifetime of any key.
  */
 export async function parkAsUnproven(tx: Tx, from: OperableState, ids: readonly number[], reason: string) {
-  const set = "state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?";
+  const set = `state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?, ${waitsForPerson}`;
   await run(tx, ids, set, [sentUnknownWhen, words(reason)], `state='${from}'`);
 }
 
@@ -204,7 +210,7 @@ export async function requeueMessages(
   const rowOf = ({ id, to, firstSentAt, newKey }: Requeued): Row => ({
     id,
     state: to,
-    next_attempt_at: nowMs,
+    ...scheduleColumns({ at: nowMs }),
     first_sent_at: firstSentAt,
     ...restart,
     ...(newKey && { generation: newKey.generation, idempotency_key: newKey.idempotencyKey }),
@@ -215,7 +221,7 @@ export async function requeueMessages(
 
 /** A person lets held messages go. Messages that are no longer parked stay as they are. */
 export async function releaseHeld(tx: Tx, ids: readonly number[], nowMs: number): Promise<void> {
-  const set = "state='pending', park_class=NULL, reason=NULL, next_attempt_at=?";
+  const set = `state='pending', park_class=NULL, reason=NULL, ${dueAt}`;
   await run(tx, ids, set, [nowMs], "state='parked'");
 }
 
@@ -230,7 +236,7 @@ export async function discardMessages(
   reason: string,
   nowMs: number,
 ): Promise<void> {
-  const rows = ids.map((id) => ({ id, state: 'discarded', reason, closed_at: nowMs }));
+  const rows = ids.map((id) => ({ id, state: 'discarded', reason, closed_at: nowMs, ...scheduleColumns(null) }));
   await leave(tx, from, rows);
 }
 
@@ -248,6 +254,7 @@ export async function resolveAsDelivered(
     messages.map(({ id, serviceId }) => ({
       id,
       state: 'delivered',
+      ...scheduleColumns(null),
       park_class: null,
       reason,
       service_id: serviceId,
@@ -267,7 +274,7 @@ export async function supersedeUnsent(
   reason: string | null,
   nowMs: number,
 ): Promise<number> {
-  const set = "state='superseded', reason=COALESCE(?, reason), closed_at=?";
+  const set = `state='superseded', reason=COALESCE(?, reason), closed_at=?, ${isOver}`;
   return run(tx, ids, set, [words(reason), nowMs], unsentOrParked);
 }
 
@@ -282,7 +289,7 @@ export async function closeAsSettled(
   nowMs: number,
   serviceId: string | null = null,
 ): Promise<void> {
-  const set = "state='superseded', park_class=NULL, reason=?, service_id=COALESCE(?, service_id), closed_at=?";
+  const set = `state='superseded', park_class=NULL, reason=?, service_id=COALESCE(?, service_id), closed_at=?, ${isOver}`;
   await run(tx, ids, set, [words(reason), serviceId, nowMs], notClosed);
 }
 
@@ -295,8 +302,8 @@ export async function presumeInDoubt(
   nowMs: number,
 ): Promise<void> {
   const set = `state='in_doubt', first_sent_at=CASE WHEN first_sent_at<? THEN first_sent_at ELSE ? END,
-      next_attempt_at=?, reason=?`;
-  await run(tx, ids, set, [sentSince, sentSince, nowMs, words(reason)], "state='pending'");
+      reason=?, ${dueAt}`;
+  await run(tx, ids, set, [sentSince, sentSince, words(reason), nowMs], "state='pending'");
 }
 
 /** The CASE keeps SQLite from reading all that is in one of these states. */

@@ -49,6 +49,10 @@ export interface SchemaWords {
   columns(definition: string): string;
   /** What follows the brackets of CREATE TABLE. */
   end: string;
+  /** The clause of ALTER TABLE after which a column may or may not be NULL. */
+  nullability(column: string, type: string, as: 'NULL' | 'NOT NULL'): string;
+  /** Adds a constraint, unless an interrupted migration has added it. */
+  addCheck(table: string, name: string, condition: string): Promise<void>;
   /** JSON object with one member. @param value an expression: a text, or another such object */
   jsonObject(name: string, value: string): string;
 }

@@ -122,6 +122,13 @@ export const mysql: StoreDialect = {
     longText: 'MEDIUMTEXT',
     columns: (definition) => definition,
     end: ` ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=${await exactCollation(runner)}`,
+    nullability: (column, type, as) => `MODIFY ${column} ${type} ${as}`,
+    async addCheck(table, name, condition) {
+      const known = `SELECT 1 FROM information_schema.table_constraints
+        WHERE constraint_schema=DATABASE() AND table_name=? AND constraint_name=?`;
+      if ((await runner.query(known, [table, name])).length > 0) return;
+      await runner.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} CHECK (${condition})`);
+    },
     jsonObject: (name, value) => `JSON_OBJECT('${name}', ${value})`,
   }),
   schemaColumns: `SELECT table_name AS table_name, column_name AS column_name, data_type AS data_type, is_nullable AS is_nullable

@@ -93,11 +93,14 @@ export const sqlite: StoreDialect = {
   caseless: (text) => `LOWER(${text})`,
   contains: (text, part) => `INSTR(${text}, ${part})>0`,
 
-  schemaWords: async () => ({
+  schemaWords: async (runner) => ({
     id: 'INTEGER PRIMARY KEY AUTOINCREMENT',
     longText: 'TEXT',
     columns: (definition) => definition,
     end: '',
+    nullability: (column, _type, as) => `ALTER COLUMN ${column} ${as === 'NULL' ? 'DROP' : 'SET'} NOT NULL`,
+    addCheck: (table, name, condition) =>
+      runner.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} CHECK (${condition})`),
     jsonObject: (name, value) => `json_object('${name}', ${value})`,
   }),
   schemaColumns: `SELECT m.name AS table_name, c.name AS column_name, c.type AS data_type,

@@ -4,6 +4,7 @@ import { runSchedule } from '../../../src/daemon/schedule.js';
 import { readAnnounced } from '../../../src/inbound/webhooks/read-announced.js';
 import { insertEvent } from '../../../src/inbound/webhooks/webhook-rows.js';
 import { requestWakeUp } from '../../../src/store/job-runs.js';
+import { forged } from '../../support/forged.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -71,7 +72,7 @@ onAnyLab('events that were announced', (kit) => {
     await lab.deliver();
     const orderId = lab.sandbox.ledger().orders[0]?.order_id as string;
     // As it is between the service's answer and our settling.
-    await arrange("UPDATE outbox_message SET state='sending', first_sent_at=NULL WHERE entity='order'");
+    await arrange(`UPDATE outbox_message SET ${forged.sending}, first_sent_at=NULL WHERE entity='order'`);
     await arrange("UPDATE binding SET service_id='not-yet' WHERE entity='order'");
     await announced(orderId, 'order');
     await announced('of-somebody-else', 'order', Date.now() - 120_001);
@@ -80,7 +81,7 @@ onAnyLab('events that were announced', (kit) => {
       { subject: 'of-somebody-else', outcome: 'no order of ours' },
       { subject: orderId, outcome: null },
     ]);
-    await arrange("UPDATE outbox_message SET state='delivered', first_sent_at=1 WHERE entity='order'");
+    await arrange(`UPDATE outbox_message SET ${forged.delivered}, first_sent_at=1 WHERE entity='order'`);
     await arrange("UPDATE binding SET service_id=? WHERE entity='order'", [orderId]);
     expect(await readNow(lab)).to.deep.equal({ read: 1, needsPull: false, waits: false });
     await announced('of-another', 'order');

@@ -8,6 +8,7 @@ import type { ServiceLease } from '../../../src/outbound/deliver/service-lease.j
 import { BindingHolders } from '../../../src/outbound/outbox/binding-holders.js';
 import { bindRecords, type NewBinding } from '../../../src/outbound/outbox/bindings.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
+import { forged } from '../../support/forged.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { withMethod } from '../../support/jobs/with-method.js';
 
@@ -111,10 +112,10 @@ onAnyLab('what the service said last of an order', (kit) => {
     expect(await told(lab, sourceKey)).to.deep.equal(atService());
 
     lab.sandbox.setOrder(orderId, { status: 'shipped' });
-    const sending = () => kit.rows("UPDATE outbox_message SET state='sending' WHERE entity='order' AND revision=2");
+    const sending = () => kit.rows(`UPDATE outbox_message SET ${forged.sending} WHERE entity='order' AND revision=2`);
     expect(await readWhile(sending)).to.deep.include(notRead);
     expect((await told(lab, sourceKey)).status).to.equal('confirmed');
-    await kit.rows("UPDATE outbox_message SET state='delivered' WHERE entity='order' AND revision=2");
+    await kit.rows(`UPDATE outbox_message SET ${forged.delivered} WHERE entity='order' AND revision=2`);
     expect(await readWhile(async () => undefined)).to.include({ kind: 'read', status: 'shipped' });
     expect(await told(lab, sourceKey)).to.deep.equal(atService());
   });

@@ -18,6 +18,7 @@ import { Lease } from '../../../src/store/lease.js';
 import { markDue } from '../../../src/store/write-back-due.js';
 import { onSqliteAnd, type StoreKit, useStore } from '../../store/stores.js';
 import { wallTimeNow } from '../../support/change-sample-erp.js';
+import { forged } from '../../support/forged.js';
 import { type Lab, type LabOptions, useLab } from '../../support/jobs/job-lab.js';
 import { ageStore, pruneAll } from '../../support/jobs/pass-nights.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -744,7 +745,7 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
     expect((await first())?.parked_reason).to.match(/qty/);
 
     await kit.store.transaction('discard', (tx) =>
-      tx.run("UPDATE outbox_message SET state='discarded' WHERE source_key=? AND entity='order'", [String(id)]),
+      tx.run(`UPDATE outbox_message SET ${forged.discarded} WHERE source_key=? AND entity='order'`, [String(id)]),
     );
     await office.pass(25 * oneHourMs);
     expect(await first(), 'nothing is known of it any more').to.equal(undefined);

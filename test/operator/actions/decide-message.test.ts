@@ -28,6 +28,7 @@ const message: OperatedMessage = {
   parkClass: null,
   generation: 0,
   nextAttemptAt: now + hour,
+  waitsFor: null,
   firstSentAt: null,
   ended: null,
   claimedAt: null,
@@ -93,6 +94,10 @@ describe('an operator’s action on a message', () => {
     });
     it('leaves alone what is due already', () => {
       expect(whyNot(decide('retry', at('pending', null, { nextAttemptAt: now })))).to.contain('due already');
+    });
+    it('leaves a change to the end of the scan that found it, which shows whether a brake holds it', () => {
+      const found = at('pending', null, { nextAttemptAt: null, waitsFor: 'scan' });
+      expect(whyNot(decide('retry', found))).to.contain('the scan that found it has not ended');
     });
     it('keeps the key of a refused create where the service forgets refusals', () => {
       expect(decide('retry', at('parked', 'refused', { generation: 2 }))).to.deep.include({

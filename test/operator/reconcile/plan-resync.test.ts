@@ -5,6 +5,7 @@ import {
   type ResyncPlan,
   secondsAtLimits,
 } from '../../../src/operator/reconcile/plan-resync.js';
+import { forged } from '../../support/forged.js';
 import { type Lab, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 
 describe('how long requests take at the limits', () => {
@@ -40,9 +41,9 @@ onSqliteLabAnd('mysql', 'the plan of a resync', (kit) => {
       const lines = 'SELECT ROUND(SUM(l.qty*l.unit_price),2) FROM sales_order_lines l WHERE l.order_id=sales_orders.id';
       await lab.changeErp(`UPDATE sales_orders SET total=(${lines}) WHERE id IN (${ids})`);
     });
-    await take('inDoubt', set("state='in_doubt', next_attempt_at=9000000000000"));
-    await take('parked', set("state='parked', park_class='unproven', reason='why'"));
-    await take('held', set("state='parked', park_class='held', operation='update', reason='why'"));
+    await take('inDoubt', set("state='in_doubt', next_attempt_at=9000000000000, delivered_at=NULL"));
+    await take('parked', set(`${forged.parked}, park_class='unproven', reason='why'`));
+    await take('held', set(`${forged.parked}, park_class='held', operation='update', reason='why'`));
     await take('new', async (some) => {
       for (const table of ['binding', 'outbox_message'])
         await kit.rows(`DELETE FROM ${table} WHERE entity='order' AND source_key IN (${list(some)})`);
@@ -71,7 +72,7 @@ onSqliteLabAnd('mysql', 'the plan of a resync', (kit) => {
       `INSERT INTO binding (${same}, service_id, acknowledged, acknowledged_at)
        SELECT ${same}, 'id-' || m.id, b.record, 1 FROM outbox_message m JOIN message_body b ON b.message_id=m.id`,
     );
-    await kit.rows("UPDATE outbox_message SET state='delivered', first_sent_at=1");
+    await kit.rows(`UPDATE outbox_message SET ${forged.delivered}, first_sent_at=1`);
   };
 
   const compare = async (lab: Lab, each: number, orders: number) => {

@@ -18,6 +18,7 @@ import { proofOf } from '../../../src/operator/reconcile/summary.js';
 import { totalsByCurrency } from '../../../src/operator/reconcile/sums.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
+import { forged } from '../../support/forged.js';
 import { type Lab, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 
 const settings = {
@@ -144,12 +145,12 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     const lab = await delivered({ customers: 3, orders: 8 });
     const ids = await idsByKey();
     const key = (nth: number) => (ids[nth] as [string, string])[0];
-    await kit.rows(`UPDATE outbox_message SET state='in_doubt' WHERE entity='order' AND source_key='${key(0)}'`);
+    await kit.rows(`UPDATE outbox_message SET ${forged.in_doubt} WHERE entity='order' AND source_key='${key(0)}'`);
     await kit.rows(
-      `UPDATE outbox_message SET state='parked', park_class='held' WHERE entity='order' AND source_key='${key(1)}'`,
+      `UPDATE outbox_message SET ${forged.parked}, park_class='held' WHERE entity='order' AND source_key='${key(1)}'`,
     );
     await kit.rows(
-      `UPDATE outbox_message SET state='parked', park_class='refused' WHERE entity='order' AND source_key='${key(2)}'`,
+      `UPDATE outbox_message SET ${forged.parked}, park_class='refused' WHERE entity='order' AND source_key='${key(2)}'`,
     );
     await lab.changeErp('DELETE FROM sales_order_lines WHERE order_id=?', [Number(key(3))]);
     lab.sandbox.setFaults([
@@ -180,7 +181,7 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
   it('leaves an order that may have been sent out of both sums', async () => {
     const lab = await delivered({ customers: 2, orders: 5 });
     const [[key] = ['']] = await idsByKey();
-    await kit.rows(`UPDATE outbox_message SET state='in_doubt' WHERE entity='order' AND source_key='${key}'`);
+    await kit.rows(`UPDATE outbox_message SET ${forged.in_doubt} WHERE entity='order' AND source_key='${key}'`);
     await kit.rows(`DELETE FROM binding WHERE entity='order' AND source_key='${key}'`);
     const run = await compare(lab);
     expect(await found(run)).to.deep.equal(new Map([[key, 'in_doubt']]));
@@ -244,7 +245,7 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     lab.sandbox.removeOrder(id);
     await lab.changeErp("UPDATE sales_orders SET order_no='=HYPERLINK(1)' WHERE id=?", [Number(key)]);
     await lab.capture({ sweep: true });
-    await kit.rows("UPDATE outbox_message SET state='superseded' WHERE state='pending'");
+    await kit.rows(`UPDATE outbox_message SET ${forged.superseded} WHERE state='pending'`);
     const run = await compare(lab);
     const parts = { store: kit.store, settings: lab.settings, clean: (text: string) => text, time: String };
     const text = async (file: AsyncIterable<{ text: string }>) => {

@@ -128,7 +128,7 @@ onSqliteLabAnd('postgres', 'a customer that is at the service already is adopted
       tx.run("DELETE FROM attempt WHERE purpose='look_up'"),
     );
     await kit.store.transaction('now', (tx) =>
-      tx.run("UPDATE outbox_message SET next_attempt_at=0 WHERE state='parked'"),
+      tx.run("UPDATE outbox_message SET next_attempt_at=0, waits_for=NULL WHERE state='parked'"),
     );
     const told = lab.another({ settings: { service: { adoption: { idField: 'id' } } } });
     expect((await told.deliver()).adopted).to.deep.equal({ customers: 1, differing: 0 });

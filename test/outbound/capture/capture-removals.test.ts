@@ -11,6 +11,7 @@ import { readClock } from '../../../src/store/clock.js';
 import { sweepAtNextPass } from '../../../src/store/job-runs.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
+import { forged } from '../../support/forged.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
 import { type Lab, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, expectOneBodyPerKey, statesOf } from '../../support/jobs/service-of.js';
@@ -178,7 +179,9 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
   it('is marked there also where nobody knows what the service holds of it, as after a recovery', async () => {
     const { lab, id } = await settled(marked({ onCancelled: { patch: { note: 'CANCELLED' } } }));
     await kit.store.transaction('as a recovery leaves it', async (tx) => {
-      await tx.run("UPDATE outbox_message SET state='superseded' WHERE entity='order' AND source_key=?", [String(id)]);
+      await tx.run(`UPDATE outbox_message SET ${forged.superseded} WHERE entity='order' AND source_key=?`, [
+        String(id),
+      ]);
       await tx.run("UPDATE binding SET acknowledged=NULL, content_hash=? WHERE entity='order' AND source_key=?", [
         unknownContent,
         String(id),

@@ -197,7 +197,9 @@ onAnyLab('a clock that is set while the machine runs', (kit) => {
       return lab.client.send(message);
     });
     await resume();
-    await kit.store.transaction('make it due', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=0'));
+    await kit.store.transaction('make it due', (tx) =>
+      tx.run('UPDATE outbox_message SET next_attempt_at=0 WHERE next_attempt_at IS NOT NULL'),
+    );
     const options = { untilDrained: true, scope: { only: null }, retryHorizonMs: 0, trial: false };
     await withServiceLease(lab.context, (lease) =>
       deliver(lab.context, client, lease, { ...options, erp: lab.reader }),

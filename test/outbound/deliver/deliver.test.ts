@@ -6,6 +6,7 @@ import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
 import { noReason, systemClock } from '../../../src/store/clock.js';
 import { Lease } from '../../../src/store/lease.js';
+import { forged } from '../../support/forged.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
 import { onEveryLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import {
@@ -233,7 +234,7 @@ onEveryLab('deliver', (kit) => {
       // A day later, with new work beside it.
       lab.context.nowMs = () => Date.now() + 25 * 3_600_000;
       await kit.store.transaction('add work', async (tx) => {
-        await tx.run("UPDATE outbox_message SET state='pending', first_sent_at=NULL WHERE number<>?", [number]);
+        await tx.run(`UPDATE outbox_message SET ${forged.pending}, first_sent_at=NULL WHERE number<>?`, [number]);
         // As new orders: a record that is bound keeps its id.
         await tx.run("DELETE FROM binding WHERE entity='order'");
       });
@@ -397,7 +398,7 @@ onEveryLab('deliver', (kit) => {
     await lab.capture();
     const [number] = (await orderNumbers(lab)) as [string];
     await kit.store.transaction('doubt', (tx) =>
-      tx.run("UPDATE outbox_message SET state='in_doubt', first_sent_at=1 WHERE number=?", [number]),
+      tx.run(`UPDATE outbox_message SET ${forged.in_doubt}, first_sent_at=1 WHERE number=?`, [number]),
     );
     lab.context.nowMs = () => Date.now();
     await kit.store.transaction('doubt', (tx) =>
@@ -425,7 +426,9 @@ onEveryLab('deliver', (kit) => {
     );
     expect(unsent).to.deep.equal([{ n: 0 }]);
     await expectAttemptsFor(kit, lab);
-    await kit.store.transaction('now', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=0'));
+    await kit.store.transaction('now', (tx) =>
+      tx.run('UPDATE outbox_message SET next_attempt_at=0 WHERE next_attempt_at IS NOT NULL'),
+    );
     await lab.deliver();
     await expectAllAtService(lab);
   });

@@ -135,7 +135,7 @@ onSqliteLabAnd('mysql', 'what can not be resent is looked up at the service', (k
     await lab.capture();
     await kit.store.transaction('a conflict', (tx) =>
       tx.run(
-        "UPDATE outbox_message SET state='parked', park_class='conflict', first_sent_at=?, attempts=1, reason='HTTP 409' WHERE entity='order'",
+        `UPDATE outbox_message SET state='parked', park_class='conflict', first_sent_at=?, attempts=1, reason='HTTP 409' WHERE entity='order'`,
         [Date.now()],
       ),
     );

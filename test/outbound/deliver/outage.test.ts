@@ -4,6 +4,7 @@ import { describeStory } from '../../../src/operator/describe-story.js';
 import { tellStory } from '../../../src/operator/tell-story.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { pauseLane } from '../../../src/store/lane-pauses.js';
+import { forged } from '../../support/forged.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import {
   expectAllAtService,
@@ -154,7 +155,7 @@ onAnyLab('a bad record', (kit) => {
     ]);
     await kit.store.transaction('a customer that nobody accepts', (tx) =>
       tx.run(
-        "UPDATE outbox_message SET state='parked', park_class='refused', reason='HTTP 400: no' WHERE entity='customer' AND source_key=?",
+        `UPDATE outbox_message SET ${forged.parked}, park_class='refused', reason='HTTP 400: no' WHERE entity='customer' AND source_key=?`,
         ['1'],
       ),
     );

@@ -48,7 +48,7 @@ onAnyLab('the profile of a service', (kit) => {
       expect(await statesOf(kit)).to.have.property('in_doubt');
       lab.sandbox.clearFaults();
       const changed = lab.another({ settings });
-      await kit.rows('UPDATE outbox_message SET next_attempt_at=0');
+      await kit.rows('UPDATE outbox_message SET next_attempt_at=0 WHERE next_attempt_at IS NOT NULL');
       await changed.deliver();
       await expectAllAtService(lab);
       expectOneBodyPerKey(lab);
@@ -63,7 +63,7 @@ onAnyLab('the profile of a service', (kit) => {
       await lab.deliver();
       expect(await statesOf(kit)).to.have.property('parked');
       await kit.rows(
-        "UPDATE outbox_message SET state='pending', park_class=NULL, first_sent_at=NULL, next_attempt_at=0 WHERE state='parked'",
+        "UPDATE outbox_message SET state='pending', park_class=NULL, first_sent_at=NULL, next_attempt_at=0, waits_for=NULL WHERE state='parked'",
       );
       await lab.another({ settings }).deliver();
       await expectAllAtService(lab);

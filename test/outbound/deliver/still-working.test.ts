@@ -130,7 +130,9 @@ onSqliteLabAnd('postgres', 'a service without keys that is still working on a re
       ...clock,
       sinceBoot: () => ({ bootId: 'after a restart', bootMs: performance.now() - startedAt }),
     };
-    await kit.store.transaction('due', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=0'));
+    await kit.store.transaction('due', (tx) =>
+      tx.run('UPDATE outbox_message SET next_attempt_at=0 WHERE next_attempt_at IS NOT NULL'),
+    );
     await lab.deliver({ retryHorizonMs: 10_000 });
     const again = asked('POST', lost).at(-1)?.atMs ?? 0;
     expect(again - startedAt).to.be.at.least(maxProcessingSeconds * 1000);

@@ -47,7 +47,9 @@ describe('delivery with nothing to do', () => {
   }
 
   const postpone = (dueAt: number) =>
-    kit.store.transaction('wait', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=?', [dueAt]));
+    kit.store.transaction('wait', (tx) =>
+      tx.run('UPDATE outbox_message SET next_attempt_at=? WHERE next_attempt_at IS NOT NULL', [dueAt]),
+    );
 
   it('asks the store one question every two seconds, and looks at everything after a minute', async () => {
     expect(await rest(new VirtualClock(Date.now()))).to.deep.equal({ ms: 60_000, asked: 30, nothingDue: true });

@@ -9,6 +9,7 @@ import {
   type SendingMessage,
   type SettleContext,
   settle,
+  type Transition,
 } from '../../../src/outbound/outbox/message.js';
 
 const verdicts: { [K in VerdictKind]: Extract<Verdict, { kind: K }>[] } = {
@@ -104,6 +105,8 @@ const allowed: { [K in VerdictKind]: { states: (MessageState | 'same')[]; parkCl
 const neverLeft: VerdictKind[] = ['not_sent', 'unavailable'];
 const laneWide: VerdictKind[] = ['unavailable', 'throttled', 'unauthorised', 'misconfigured', 'not_sent'];
 
+const timeOf = ({ schedule }: Transition) => (schedule !== null && 'at' in schedule ? schedule.at : Number.NaN);
+
 describe('a "come back later" from a gateway, and a redirect', () => {
   for (const kind of ['throttled', 'misconfigured'] as const) {
     it(`${kind}: leaves it in doubt, so that a later refusal proves nothing`, () => {
@@ -112,7 +115,7 @@ describe('a "come back later" from a gateway, and a redirect', () => {
           ? { kind, reason: 'HTTP 503', retryAfterMs: 1_000, mayHaveTakenEffect: true }
           : { kind, reason: 'HTTP 303', mayHaveTakenEffect: true };
       const after = settle(fresh, verdict, context());
-      expect(after).to.include({ state: 'in_doubt', failures: 0, nextAttemptAt: nowMs });
+      expect(after).to.deep.include({ state: 'in_doubt', failures: 0, schedule: { at: nowMs } });
     });
   }
 });
@@ -135,7 +138,10 @@ describe('settling a message', () => {
         if (message.claimedFrom === 'in_doubt') expect(next.state, label).to.not.equal('pending');
         if (message.claimedFrom === 'in_doubt') expect(next.parkClass, label).to.not.equal('refused');
         expect(next.serviceId !== null, label).to.equal(next.state === 'delivered');
-        expect(next.nextAttemptAt, label).to.be.at.least(nowMs);
+        if (next.state === 'delivered') expect(next.schedule, label).to.equal(null);
+        else if (next.state === 'parked' && next.parkClass !== 'conflict')
+          expect(next.schedule, label).to.deep.equal({ waitsFor: 'person' });
+        else expect(timeOf(next), label).to.be.at.least(nowMs);
         expect(next.reason === null, label).to.equal(verdict.kind === 'delivered');
         cases++;
       }
@@ -194,7 +200,7 @@ describe('settling a message', () => {
     for (let i = 0; i < 3; i++) {
       const next = settle(message, one('unknown_customer'), context());
       expect(next.state).to.equal('pending');
-      waits.push(next.nextAttemptAt - nowMs);
+      waits.push(timeOf(next) - nowMs);
       message = { ...message, ...next, claimedFrom: 'pending' };
     }
     expect(waits).to.deep.equal([1_000, 2_000, 4_000]);
@@ -203,7 +209,7 @@ describe('settling a message', () => {
 
   it('backs off with every failure, and soon asks again where a request is in progress', () => {
     const wait = (message: SendingMessage, kind: VerdictKind) =>
-      settle(message, one(kind), context(0.999_999)).nextAttemptAt - nowMs;
+      timeOf(settle(message, one(kind), context(0.999_999))) - nowMs;
     expect([0, 1, 2, 30].map((failures) => wait({ ...fresh, failures }, 'in_doubt'))).to.deep.equal([
       2_000, 4_000, 8_000, 899_999,
     ]);

@@ -6,6 +6,7 @@ import type { BindingRow } from '../../../src/outbound/outbox/exported-bindings.
 import { checkWitness, readWitness, renewWitness } from '../../../src/outbound/recovery/store-witness.js';
 import { readStoreInfo, writeStoreInfo } from '../../../src/store/store-info.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
+import { forged } from '../../support/forged.js';
 import { type Lab, type LabOptions, onAnyLab } from '../../support/jobs/job-lab.js';
 import { copyStore, exportOf, exportRows, holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
@@ -50,7 +51,9 @@ onAnyLab('what a recovered store believes', (kit) => {
       const restore = await copyStore(kit);
       const copyAt = Date.now();
 
-      await kit.store.transaction('at once', (tx) => tx.run('UPDATE outbox_message SET next_attempt_at=0'));
+      await kit.store.transaction('at once', (tx) =>
+        tx.run('UPDATE outbox_message SET next_attempt_at=0 WHERE next_attempt_at IS NOT NULL'),
+      );
       await lab.deliver();
       await change('C', 'Elsewhere');
       await send(lab);
@@ -161,7 +164,7 @@ onAnyLab('what a recovered store believes', (kit) => {
     it('sends none again that a brake had held', async () => {
       const { lab, id, rows } = await recaptured({}, async () => {});
       await kit.store.transaction('as a brake left it', (tx) =>
-        tx.run("UPDATE outbox_message SET state='parked', park_class='held' WHERE entity='order' AND source_key=?", [
+        tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='held' WHERE entity='order' AND source_key=?`, [
           String(id),
         ]),
       );
@@ -184,7 +187,7 @@ onAnyLab('what a recovered store believes', (kit) => {
     await kit.store.transaction('as the copy was', async (tx) => {
       await writeStoreInfo(tx, 'incarnation', incarnation as string);
       await writeStoreInfo(tx, 'predecessors', '[]');
-      await tx.run("UPDATE outbox_message SET operation='create', state='pending' WHERE operation='update'");
+      await tx.run(`UPDATE outbox_message SET operation='create', ${forged.pending} WHERE operation='update'`);
       await tx.run("DELETE FROM binding WHERE entity='order' AND source_key=?", [String(id)]);
     });
     const hold = await checkWitness(kit.store, file, Date.now());

@@ -4,6 +4,7 @@ import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 import { presumeSent } from '../../../src/outbound/recovery/recover-messages.js';
 import { insertRows } from '../../../src/store/rows.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
+import { forged } from '../../support/forged.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
 import { type Lab, type LabOptions, onAnyLab } from '../../support/jobs/job-lab.js';
 import { copyStore, exportOf, exportRows, holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
@@ -170,13 +171,13 @@ onAnyLab('what a recovery takes for proven', (kit) => {
     await lab.capture({ sweep: true });
     await kit.store.transaction('as in the middle of a request', (tx) =>
       tx.run(
-        "UPDATE outbox_message SET state='sending', first_sent_at=?, claimed_at=?, claim_epoch=7, attempts=1 WHERE state='pending'",
+        `UPDATE outbox_message SET ${forged.sending}, first_sent_at=?, claimed_at=?, claim_epoch=7, attempts=1 WHERE state='pending'`,
         [Date.now(), Date.now()],
       ),
     );
     const restore = await copyStore(kit);
     await kit.store.transaction('it arrived', (tx) =>
-      tx.run("UPDATE outbox_message SET state='delivered' WHERE state='sending'"),
+      tx.run(`UPDATE outbox_message SET ${forged.delivered} WHERE state='sending'`),
     );
     await sendRemoval(lab, id);
     const rows = await exportRows(kit);
@@ -291,7 +292,7 @@ onAnyLab('what a recovery takes for proven', (kit) => {
     await editSampleLine(lab.erp, id, 1, 50);
     await lab.capture({ sweep: true });
     await kit.store.transaction('as a brake leaves it', (tx) =>
-      tx.run("UPDATE outbox_message SET state='parked', park_class='held', reason='many' WHERE state='pending'"),
+      tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='held', reason='many' WHERE state='pending'`),
     );
     await holdAsLost(kit);
     await recoverWith(lab, rows);
@@ -341,7 +342,7 @@ onAnyLab('what a recovery takes for proven', (kit) => {
     await loseEverything(kit);
     await lab.capture({ sweep: true });
     await kit.store.transaction('as one that a person has to look at', (tx) =>
-      tx.run("UPDATE outbox_message SET state='parked', park_class='unproven', first_sent_at=1 WHERE entity='order'"),
+      tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='unproven', first_sent_at=1 WHERE entity='order'`),
     );
     await holdAsLost(kit);
     const findMeanwhile = withMethod(lab.reader, 'nowAsChangedAt', async (...given) => {

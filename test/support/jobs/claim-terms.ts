@@ -9,7 +9,7 @@ export function claimTerms(given: Pick<ClaimTerms, 'epoch' | 'nowMs'> & Partial<
     updates: { customer: patch, order: patch },
     newKeyField: null,
     stillRemoved: new Set(),
-    dueByMs: Number.POSITIVE_INFINITY,
+    dueByMs: Number.MAX_SAFE_INTEGER,
     ...given,
   };
 }

@@ -5,6 +5,7 @@ import { deliver } from '../../../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../../../src/outbound/deliver/service-lease.js';
 import { takeOver } from '../../../../src/outbound/deliver/take-over.js';
 import { onServers } from '../../../store/stores.js';
+import { forged } from '../../../support/forged.js';
 import { type Lab, useLab } from '../../../support/jobs/job-lab.js';
 import { withMethod } from '../../../support/jobs/with-method.js';
 
@@ -43,7 +44,7 @@ onServers('a clock that nodes share, two hours fast, that is set right', (store)
     elsewhere.context.clock = { ...a.context.clock, sinceBoot: () => ({ bootId: 'two', bootMs: Date.now() }) };
     const sentAt = a.context.nowMs();
     await kit.store.transaction('as if it was sent', (tx) =>
-      tx.run("UPDATE outbox_message SET state='in_doubt', first_sent_at=? WHERE entity='order'", [sentAt]),
+      tx.run(`UPDATE outbox_message SET ${forged.in_doubt}, first_sent_at=? WHERE entity='order'`, [sentAt]),
     );
     for (const one of [a, b, elsewhere]) expect(await follow(one)).to.equal(false);
     clock.wrongMs = 0;
@@ -94,7 +95,7 @@ onServers('a clock that nodes share, two hours fast, that is set right', (store)
     for (const one of nodes) await follow(one);
     await kit.store.transaction('claim, and end', (tx) =>
       tx.run(
-        "UPDATE outbox_message SET state='sending', claim_epoch=7, attempts=1, claimed_at=? WHERE entity='order'",
+        `UPDATE outbox_message SET ${forged.sending}, claim_epoch=7, attempts=1, claimed_at=? WHERE entity='order'`,
         [b.context.nowMs()],
       ),
     );

@@ -17,6 +17,7 @@ import { nodeNameHere, readLeader, redisAlertOf, shareOf } from '../../../../src
 import { openStore } from '../../../../src/store/open-store.js';
 import { onServers } from '../../../store/stores.js';
 import { everyAttempt } from '../../../support/every-attempt.js';
+import { forged } from '../../../support/forged.js';
 import { claimTerms } from '../../../support/jobs/claim-terms.js';
 import { type Lab, useLab } from '../../../support/jobs/job-lab.js';
 import { waitFor } from '../../../support/wait-for.js';
@@ -291,7 +292,9 @@ onServers('nodes of a cluster', (store) => {
         for (const { id, sourceKey, revision } of claimed) {
           sending.delete(sourceKey);
           done.set(sourceKey, revision);
-          await its.transaction('end', (tx) => tx.run("UPDATE outbox_message SET state='delivered' WHERE id=?", [id]));
+          await its.transaction('end', (tx) =>
+            tx.run(`UPDATE outbox_message SET ${forged.delivered} WHERE id=?`, [id]),
+          );
         }
       }
     };
