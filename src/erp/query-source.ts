@@ -51,15 +51,28 @@ export function keyValues(columns: readonly ErpColumn[], parts: readonly string[
 /** Runs a query of a source, and makes sure that it still yields the columns that the mapping was planned with. */
 async function readRows(snapshot: ErpSnapshot, source: QuerySource, statement: Sql, doing: string): Promise<ErpRow[]> {
   const { columns, rows } = await snapshot.query(statement, doing);
-  const changed = source.columns.find(
-    ({ name, kind }) => !columns.some((found) => found.name === name && found.kind === kind),
-  );
-  if (changed === undefined) return rows;
-  const asItWas = columns.some(({ name }) => name === changed.name) ? ' as it was' : '';
+  const found = new Map(columns.map((column) => [column.name, column]));
+  for (const planned of source.columns) requireAsPlanned(source, planned, found.get(planned.name), doing);
+  return rows;
+}
+
+/** A table or a view may change while Waybill runs; a plan that was made for exact amounts would go on with inexact ones. */
+function requireAsPlanned(source: QuerySource, planned: ErpColumn, found: ErpColumn | undefined, doing: string): void {
+  const change = found === undefined ? '' : changeBetween(planned, found);
+  if (change === null) return;
   throw new ErpError(
     'mapping',
-    `Could not ${doing}: ${source.path} no longer yields the column "${changed.name}"${asItWas}. The next read checks it again.`,
+    `Could not ${doing}: ${source.path} no longer yields the column "${planned.name}"${change}. The next read checks it again.`,
   );
+}
+
+/** What the plan of a mapping was told of a column and is not true of it any more, in words; null: nothing. Pure. */
+function changeBetween(planned: ErpColumn, found: ErpColumn): string | null {
+  const isAsItWas = found.kind === planned.kind && found.fractionDigits === planned.fractionDigits;
+  if (isAsItWas && found.float !== planned.float)
+    return ` as it was: it is ${found.float === null ? 'no longer in floating point' : `a ${found.float} now`}`;
+  const hasNewProblem = (name: 'keyProblem' | 'valueProblem') => Boolean(found[name]) && !planned[name];
+  return isAsItWas && !hasNewProblem('keyProblem') && !hasNewProblem('valueProblem') ? null : ' as it was';
 }
 
 /** The highest value of a column in the database's own order; null when there is none. */
@@ -69,10 +82,13 @@ export async function highestValue(
   column: ErpColumn,
 ): Promise<string | null> {
   const name = columnSql(snapshot, column);
-  const { rows } = await snapshot.query(
+  const doing = `look for the highest ${column.name} (${source.path})`;
+  const { columns, rows } = await snapshot.query(
     sql`SELECT ${name} AS highest ${fromQuery(source)} WHERE ${name} IS NOT NULL ORDER BY ${name} DESC LIMIT 1`,
-    `look for the highest ${column.name} (${source.path})`,
+    doing,
   );
+  const planned = source.columns.find((one) => one.name === column.name);
+  if (planned) requireAsPlanned(source, planned, columns[0], doing);
   return rows[0]?.highest ?? null;
 }
 

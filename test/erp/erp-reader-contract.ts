@@ -809,6 +809,92 @@ export function erpReaderContract(lab: ErpLab): void {
       expect(await placed()).to.equal(`${DAY}T10:00:00+01:00`);
     });
 
+  const inexact = {
+    sqlite: null,
+    mysql: { cast: 'CAST(price AS FLOAT)', alter: 'ALTER TABLE order_lines MODIFY price FLOAT' },
+    postgres: { cast: 'CAST(price AS REAL)', alter: 'ALTER TABLE order_lines ALTER price TYPE REAL' },
+  }[lab.type];
+  if (inexact !== null) {
+    it('reads no amounts from a view once it yields them in floating point', async () => {
+      const view = (price: string) => [
+        'DROP VIEW IF EXISTS shown_lines',
+        `CREATE VIEW shown_lines AS SELECT order_id, pos, sku, qty, ${price} AS price FROM order_lines`,
+      ];
+      await lab.run(...view('price'), ...orderRows(1, `${DAY} 10:00:00`));
+      await lab.run('UPDATE order_lines SET price = 12345.67');
+      const lines = { query: 'SELECT * FROM shown_lines' } as never;
+      const reader = open({ orders: { lines, total: undefined } });
+      const prices = async () =>
+        (await reader.sweep('order', null, 10)).rows.map(({ content }) =>
+          content.mapped ? content.record.items[0]?.price : content.reason,
+        );
+      expect(await prices()).to.deep.equal([1_234_567]);
+      await lab.run(...view(inexact.cast));
+      expect((await failure(prices())).message).to.match(/"price" as it was: it is a FLOAT now\. The next read/);
+      expect((await failure(prices())).message).to.include('orders.lines.fields.price: column "price" is a FLOAT');
+      await lab.run(...view('price'));
+      expect(await prices()).to.deep.equal([1_234_567]);
+    });
+
+    it('reads no amounts from a column that somebody has made inexact', async () => {
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`));
+      const reader = open();
+      await reader.readChanged('order', { since: null }, 10);
+      await lab.run(inexact.alter);
+      const error = await failure(reader.readChanged('order', { since: null }, 10));
+      expect(error.message).to.include('orders.lines.query no longer yields the column "price" as it was');
+    });
+
+    it('asks for no key by a column that has become inexact', async () => {
+      await lab.run(...orderRows(1, `${DAY} 10:00:00`));
+      const reader = open();
+      expect((await reader.sourceEnd('order')).key).to.equal('1');
+      const type = lab.type === 'mysql' ? 'MODIFY id DOUBLE NOT NULL' : 'ALTER id TYPE DOUBLE PRECISION';
+      await lab.run(`ALTER TABLE orders ${type}`);
+      const error = await failure(reader.sourceEnd('order'));
+      expect(error.message).to.include('no longer yields the column "id" as it was');
+    });
+  }
+
+  it('reads on where a query sorts, groups, joins or unites, with the columns that it was planned with', async () => {
+    await lab.run(...orderRows(1, `${DAY} 10:00:00`), ...orderRows(2, `${DAY} 10:00:01`));
+    const columns = 'id, order_no, customer_id, status, total, created_at, updated_at';
+    for (const query of [
+      `SELECT ${columns}, CAST(total AS DECIMAL(10, 1)) AS extra FROM orders UNION SELECT ${columns}, total * 1.5 FROM orders WHERE id < 0`,
+      `SELECT DISTINCT ${columns}, COALESCE(note, 'none') AS extra FROM orders`,
+      `SELECT ${columns}, COUNT(*) AS extra FROM orders GROUP BY ${columns}`,
+      `SELECT o.*, (SELECT MAX(l.price / 3) FROM order_lines l WHERE l.order_id = o.id) AS extra FROM orders o LEFT JOIN customers c ON c.id = o.customer_id`,
+    ]) {
+      const reader = open({ orders: { query, fields: { extra: { column: 'extra', optional: true } } } });
+      const swept = await reader.sweep('order', null, 1);
+      const changed = await reader.readChanged('order', { since: null }, 10);
+      expect(
+        [...swept.rows, ...changed.rows].map(({ sourceKey }) => sourceKey),
+        query,
+      ).to.deep.equal(['1', '1', '2']);
+      expect(
+        changed.rows.every(({ content }) => content.mapped),
+        query,
+      ).to.equal(true);
+    }
+  });
+
+  it('shows an order whose number holds bytes that are not text to a person', async () => {
+    await lab.run(
+      ...orderRows(1, `${DAY} 10:00:00`),
+      'ALTER TABLE orders ADD code BLOB',
+      "UPDATE orders SET code = X'C42D35'",
+    );
+    const [order] = (await open({ orders: { number: 'code' } }).sweep('order', null, 10)).rows;
+    expect(order).to.have.property('number', null);
+    expect(order?.content).to.deep.include({ mapped: false });
+    expect(order?.content).to.have.property('reason').that.includes('order 1: code holds bytes that are not text');
+    await lab.run("UPDATE orders SET code = X'41'");
+    const [mended] = (await open({ orders: { number: 'code' } }).sweep('order', null, 10)).rows;
+    expect(mended).to.have.property('number', 'A');
+    expect(mended?.content).to.have.property('record').that.includes({ note: 'A' });
+  });
+
   it('names the database it reads, but no account', () => {
     const { erp } = erpSource(lab);
     const identity = open().identity();

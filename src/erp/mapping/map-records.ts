@@ -62,6 +62,8 @@ interface OrderRows {
   row: ErpRow;
   lines: readonly ErpRow[];
   customer: OrderCustomer;
+  /** What is wrong with its number; absent: nothing. */
+  problems?: readonly string[];
 }
 
 type MappedOrder = Pick<ReadOrder, 'content' | 'totals' | 'skippedLines' | 'currency'>;
@@ -97,7 +99,7 @@ export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
   const problems: string[] = [];
   const tell = (problem: string, where = '') => problems.push(`${where}: ${problem}`);
   for (const problem of 'problem' in code ? [code.problem] : tooLong('customer_code', code.value)) tell(problem);
-  for (const problem of tooLong('its number', number)) tell(problem);
+  for (const problem of [...(order.problems ?? []), ...tooLong('its number', number)]) tell(problem);
   for (const problem of header.problems) tell(problem);
   if (total !== null && 'problem' in total) tell(total.problem);
   if (kept === 0) {

@@ -33,7 +33,7 @@ export interface EntityPlan {
 
 export interface OrderPlan extends EntityPlan {
   customerKey: ErpColumn[] | null;
-  number: string | null;
+  number: FieldPlan | null;
   total: string | null;
   /** What marks an order that may leave `pending`; null: nothing is said of those that do. */
   completed: Mark | null;
@@ -149,7 +149,12 @@ async function planOrders(
       ...base,
       startFrom: startColumn && startFrom !== 'all' ? { column: startColumn, from: `${startFrom.from}` } : null,
       customerKey,
-      number: number?.name ?? null,
+      number: number && {
+        name: 'number',
+        source: { column: number.name, kind: number.kind },
+        type: 'text',
+        optional: true,
+      },
       total: total?.name ?? null,
       completed,
       currency: currency ? { column: currency.name, field: orders.currency?.field, scales } : undefined,

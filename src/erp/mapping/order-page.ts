@@ -6,6 +6,7 @@ import type { ReadCustomer, ReadOrder } from '../erp-reader.js';
 import { conditionIn, findEqualKeys, keyOf, readRowsByKey } from '../query-source.js';
 import type { Sql } from '../sql.js';
 import { dayOfValue, instantOfValue } from '../time/time-form.js';
+import { mapField } from './map-field.js';
 import { mapCustomer, mapOrder, type OrderCustomer } from './map-records.js';
 import type { EntityPlan, LinePlan, OrderPlan } from './mapping-plan.js';
 
@@ -33,9 +34,11 @@ export async function mapOrderPage(
   const mapping = { ...plan.context, ...plan.lines.mapping, fields, total, currency };
   const mapOne = (one: KeyedRows, lineRows: ErpRow[]): ReadOrder => {
     const { key, sourceKey, row, count } = one;
-    const number = (orders.number && row[orders.number]) || null;
+    const named = orders.number ? mapField(row, orders.number, plan.context) : { value: undefined };
+    const number = 'value' in named && typeof named.value === 'string' ? named.value : null;
     const customer = customers.of(row);
-    const own = { sourceKey, number, row, lines: lineRows, customer: customer.outcome };
+    const problems = 'problem' in named ? [named.problem] : [];
+    const own = { sourceKey, number, row, lines: lineRows, customer: customer.outcome, problems };
     return {
       entity: 'order',
       ...changeOf(reading, row, orders),
