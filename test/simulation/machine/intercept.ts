@@ -1,8 +1,13 @@
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { Readable } from 'node:stream';
 import type { Database } from 'better-sqlite3';
+import { closeIdle, openPooled } from './connections.js';
 import { type DiskFault, disk } from './disk.js';
 import { Gone, machine, running, type SimProcess } from './machine.js';
+import { realFs as filesOf } from './real.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: called by names
+const realFs: any = filesOf;
 
 /*
  * Puts the simulated machine in the place of the one that Node shows: clocks, timers, dice, files, signals, processes and
@@ -334,7 +339,6 @@ Object.defineProperty(globalThis, 'crypto', {
 
 const fs = require('node:fs');
 const fsPromises = require('node:fs/promises');
-const realFs = { ...fs };
 
 function fault(code: DiskFault, path: unknown): Error {
   return Object.assign(new Error(`${code}: simulated, '${String(path)}'`), { code, syscall: 'write', path });
@@ -406,6 +410,7 @@ const mayWrite = (path: unknown) => {
 };
 for (const name of writers)
   fs[name] = (path: unknown, ...more: unknown[]) => {
+    if (/^(unlink|rm|rename|copyFile|link)Sync$/.test(name) && /sqlite/.test(String(path))) closeIdle();
     if (typeof path !== 'number' && !(name === 'mkdirSync' && realFs.existsSync(path))) mayWrite(path);
     return realFs[name](path, ...more);
   };
@@ -539,6 +544,15 @@ function SimDatabase(file: string, options: Record<string, unknown> = {}): Datab
     const code = file === ':memory:' ? null : disk().faultAt(file, options.readonly ? 'read' : 'open');
     if (code) throw Object.assign(new RealDatabase.SqliteError(`unable to open ${file}`, 'SQLITE_CANTOPEN'));
   }
+  const database = openPooled(file, options.readonly ? 'to read' : 'to write', () => open(file, options));
+  if (one) {
+    one.databases.add(database);
+    disk().opened(file, database);
+  }
+  return database;
+}
+
+function open(file: string, options: Record<string, unknown> = {}): Database {
   const database: Database = new RealDatabase(file, { ...options, timeout: 0 });
   const whose = machine();
   database.function('julianday', (moment) => {
@@ -549,10 +563,6 @@ function SimDatabase(file: string, options: Record<string, unknown> = {}): Datab
     if (moment !== 'now' || format !== '%Y-%m-%d %H:%M:%f000') throw new Error(`strftime ${format}`);
     return `${new RealDate(whose.erpMs).toISOString().replace('T', ' ').slice(0, 23)}000`;
   });
-  if (one) {
-    one.databases.add(database);
-    disk().opened(file, database);
-  }
   return database;
 }
 SimDatabase.prototype = RealDatabase.prototype;
@@ -577,7 +587,6 @@ syncBuiltinESMExports();
 
 /** Opens a file past the simulation. */
 export function openReal(file: string): Database {
-  const database: Database = new RealDatabase(file, { timeout: 0 });
-  return database;
+  return openPooled(file, 'past the simulation', () => new RealDatabase(file, { timeout: 0 }) as Database);
 }
-export { realFs };
+export { closeIdle, filesOf as realFs };

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3';
-import { openReal, realFs } from '../machine/intercept.js';
+import { closeIdle, openReal, realFs } from '../machine/intercept.js';
 import type { Machine } from '../machine/machine.js';
 import type { Dice } from './dice.js';
 
@@ -275,6 +275,7 @@ export class Erp {
     fresh.exec(schema);
     fresh.close();
     this.database.close();
+    closeIdle();
     realFs.renameSync(draft, this.file);
     this.database = openReal(this.file);
     const { backup } = this;

@@ -2,7 +2,7 @@ import { openReal, realFs } from '../machine/intercept.js';
 import type { Dice } from './dice.js';
 import { machineOperations } from './machine-operations.js';
 import { network } from './network.js';
-import { jsonOf, listed, recoverOptions, resolveTruthfully } from './operator-operations.js';
+import { jsonOf, type Listed, listed, recoverOptions, resolveTruthfully } from './operator-operations.js';
 import {
   heldReason,
   wrongAtRest,
@@ -14,7 +14,7 @@ import {
   wrongStatus,
 } from './oracle.js';
 import { maxProcessingMs } from './settings.js';
-import type { World } from './world.js';
+import type { Ended, World } from './world.js';
 
 const minuteMs = 60_000;
 const mostRounds = 10;
@@ -45,30 +45,31 @@ export async function heal(
   for (const one of machine.processes) one.kill();
   // What the witness missed shows now.
   await world.pass(minuteMs);
-  const quiet = await untilQuiet(world, () => resume(world));
+  let rest = await untilQuiet(world, () => resume(world));
   const doubted = inStore(world, "SELECT 1 FROM outbox_message WHERE state='in_doubt'").length > 0;
   if (doubted) {
     // As long as the service remembers a key it repeats what it said.
     await world.pass((world.personality.keyLifetimeMs ?? 0) + 60 * minuteMs);
-    await untilQuiet(world, () => resume(world));
+    rest = await untilQuiet(world, () => resume(world));
   }
-  tell(`all is well again, and Waybill runs until nothing happens any more${quiet ? '' : ': it never rests'}`);
+  const { isQuiet } = rest;
+  tell(`all is well again, and Waybill runs until nothing happens any more${isQuiet ? '' : ': it never rests'}`);
   wrongHistory(world);
   doctor(world);
   const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...wrongHistory(world)];
-  wrong.push(...(await wrongAtRest(world, false)));
+  const atRest = await wrongAtRest(world, false);
+  wrong.push(...atRest.wrong);
   wrong.push(...wrongKeys(world));
-  if (!quiet) wrong.push('restless: something changes for ever');
+  if (!isQuiet) wrong.push('restless: something changes for ever');
   wrong.push(...wrongCommands(world));
   if (wrong.length > 0) return wrong;
-  if (((await listed(world)) ?? []).length > 0 || (await heldReason(world)) !== null) {
-    await untilQuiet(world, async () => help(world, dice, tell));
+  if (atRest.open > 0 || (await heldReason(world)) !== null) {
+    rest = await untilQuiet(world, async () => help(world, dice, tell));
     tell('people have dealt with all that waited for them');
-    wrong.push(...(await wrongAtRest(world, true)));
+    wrong.push(...(await wrongAtRest(world, true)).wrong);
   }
   wrong.push(...wrongBindings(world), ...(await wrongInvoices(world)));
-  const last = await world.command(['sync']);
-  const { exitCode, err, state } = last.process;
+  const { exitCode, err, state } = rest.lastSync.process;
   if (state === 'ended' && (exitCode === 1 || exitCode === 2) && err.startsWith('waybill:'))
     wrong.push(`fails: sync ends with ${exitCode}: ${err.slice(0, 300)}`);
   if (dice.chance(0.25)) wrong.push(...(await wrongStatus(world)));
@@ -87,7 +88,9 @@ async function resume(world: World): Promise<void> {
 
 /** A person does what Waybill says. */
 async function help(world: World, dice: Dice, tell: (line: string) => void): Promise<void> {
-  const status = jsonOf<{ notLive: string | null; pauses: unknown[] }>(await world.command(['status', '--json']));
+  const status = jsonOf<{ notLive: string | null; brakes: unknown[] }>(
+    await world.command(['status', '--json']),
+  );
   if (status?.notLive && /recover/.test(status.notLive)) {
     // The store is the one that ran last where nobody replaced it.
     const options = world.replacedAtMs === null ? ['--same-store'] : recoverOptions(world);
@@ -103,38 +106,41 @@ async function help(world: World, dice: Dice, tell: (line: string) => void): Pro
   await resume(world);
   // Nobody says that a record is not there while the service may still be working on it.
   await world.pass(maxProcessingMs + minuteMs);
-  for (const message of (await listed(world, '--state', 'parked')) ?? []) {
-    if (['unproven', 'conflict', 'held'].includes(message.parkClass ?? '')) {
-      await resolveTruthfully(world, message, dice);
-      tell(`somebody resolves ${message.entity} ${message.sourceKey}: ${message.reason?.slice(0, 120)}`);
-    }
+  const parked = (await listed(world, '--state', 'parked')) ?? [];
+  const isForPerson = ({ parkClass }: Listed) => ['unproven', 'conflict', 'held'].includes(parkClass ?? '');
+  for (const message of parked.filter(isForPerson)) {
+    await resolveTruthfully(world, message, dice);
+    tell(`somebody resolves ${message.entity} ${message.sourceKey}: ${message.reason?.slice(0, 120)}`);
   }
   // Each was looked at: what a brake on all of them still holds may go.
-  const braked = jsonOf<{ brakes: unknown[] }>(await world.command(['status', '--json']))?.brakes ?? [];
-  if (braked.length > 0)
+  if ((status?.brakes ?? []).length > 0)
     for (const entity of ['customers', 'orders'])
       await world.command(['confirm', entity, '--reason', 'looked at all of them', '--yes']);
   // What is held without a message of its own.
   await world.command(['confirm', 'invoices', '--reason', 'looked at it', '--yes']);
-  await world.command(['outbox', 'retry', '--state', 'parked', '--reason', 'again', '--yes']);
+  if (parked.length > 0) await world.command(['outbox', 'retry', '--state', 'parked', '--reason', 'again', '--yes']);
 }
 
 /** Round by round, until one has changed nothing. */
-async function untilQuiet(world: World, help: () => Promise<void>): Promise<boolean> {
-  let before = '';
-  for (let round = 0; round < mostRounds; round++) {
-    await help();
-    await world.pass(21 * minuteMs);
-    await world.command(['sync']);
-    const now = JSON.stringify([
+async function untilQuiet(
+  world: World,
+  prepare: () => Promise<void>,
+): Promise<{ isQuiet: boolean; lastSync: Ended }> {
+  const look = () =>
+    JSON.stringify([
       inStore(world, 'SELECT id, state, park_class FROM outbox_message ORDER BY id'),
       inStore(world, 'SELECT entity, source_key, missing_since IS NULL FROM binding ORDER BY 1, 2'),
       world.service.records.map(({ id, fields, removedAtMs }) => [id, fields, removedAtMs]),
     ]);
-    if (now === before) return true;
+  let before = look();
+  for (let round = 1; ; round++) {
+    await prepare();
+    await world.pass(21 * minuteMs);
+    const lastSync = await world.command(['sync']);
+    const now = look();
+    if (now === before || round === mostRounds) return { isQuiet: now === before, lastSync };
     before = now;
   }
-  return false;
 }
 
 /** For whoever waits until nothing happens any more; the oracle believes nothing of it. */

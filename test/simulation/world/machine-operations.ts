@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { realFs } from '../machine/intercept.js';
+import { closeIdle, realFs } from '../machine/intercept.js';
 import type { Dice } from './dice.js';
 import type { Operations } from './operation.js';
 import type { World } from './world.js';
@@ -29,6 +29,7 @@ function copyFiles(from: string, to: string): boolean {
 }
 
 function removeStore(world: World): void {
+  closeIdle();
   for (const name of storeFiles) realFs.rmSync(join(storeOf(world), name), { force: true });
 }
 

@@ -139,14 +139,18 @@ interface Explained {
 }
 
 /** What must be so when everything works again, nobody does anything, and time has passed. */
-export async function wrongAtRest(world: World, isHelped: boolean): Promise<string[]> {
+export async function wrongAtRest(world: World, isHelped: boolean): Promise<{ wrong: string[]; open: number }> {
   const open = jsonOf<{ messages: Listed[] }>(await world.command(['outbox', '--limit', '1000', '--json']))?.messages;
-  if (!open) return [`mute: outbox says ${world.commands.at(-1)?.process.out.slice(0, 200)}: ${lastError(world)}`];
-  return [
+  if (!open) {
+    const said = world.commands.at(-1)?.process.out.slice(0, 200);
+    return { wrong: [`mute: outbox says ${said}: ${lastError(world)}`], open: 0 };
+  }
+  const wrong = [
     ...(await wrongOrders(world, isHelped)),
     ...(await wrongCustomers(world)),
     ...(await wrongMessages(world, open, isHelped)),
   ];
+  return { wrong, open: open.length };
 }
 
 function mustBeAtService(world: World, order: OrderRow): boolean {
@@ -272,7 +276,7 @@ export function wrongBindings(world: World): string[] {
 /** While the daemon runs, whoever watches it is told of all that waits, and of nothing else. */
 export async function wrongStatus(world: World): Promise<string[]> {
   world.startDaemon();
-  await world.pass(3 * 60_000);
+  await world.pass(75_000);
   const checked = await world.command(['status', '--check']);
   const waiting = readStore<{ state: string; n: number }>(
     world,

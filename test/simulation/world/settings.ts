@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { settingList } from '../../../src/config/setting-list.js';
 import type { Personality } from './service.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: as it stands in the file
@@ -17,6 +18,9 @@ export const presentations: Record<string, (id: number) => string> = {
   'CAST(id AS TEXT)': String,
   "printf('%06d', id)": (id) => String(id).padStart(6, '0'),
 };
+
+/** The world can be laid over an older version as well, which refuses what it does not know. */
+const isSetting = (path: string) => settingList.some((one) => one.path === path);
 
 /** A configuration that is true of this service. */
 export function settingsFor({ folder, personality }: { folder: string; personality: Personality }): SettingsTree {
@@ -59,7 +63,7 @@ export function settingsFor({ folder, personality }: { folder: string; personali
       environment: 'sandbox',
       baseUrl: 'http://127.0.0.1:9',
       deadlineSeconds: deadlineMs / 1000,
-      maxProcessingSeconds: maxProcessingMs / 1000,
+      ...(isSetting('service.maxProcessingSeconds') ? { maxProcessingSeconds: maxProcessingMs / 1000 } : {}),
       concurrency: 4,
       limits: limit ? [{ requests: limit.requests, perSeconds: limit.perMs / 1000 }] : [],
       idempotency: {

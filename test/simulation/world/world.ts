@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { loadSettings } from '../../../src/config/load-settings.js';
 import { Disk, replaceDisk } from '../machine/disk.js';
-import { realFs } from '../machine/intercept.js';
+import { closeIdle, realFs } from '../machine/intercept.js';
 import { Machine, replaceMachine, SimProcess, type Strike } from '../machine/machine.js';
 import { Dice } from './dice.js';
 import { Erp, type OrderRow } from './erp.js';
@@ -179,6 +179,7 @@ export class World {
   close(): void {
     for (const one of this.machine.processes) one.kill();
     this.erp.close();
+    closeIdle();
     realFs.rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -1,0 +1,169 @@
+import type { Database, Statement } from 'better-sqlite3';
+import { realFs } from './real.js';
+
+/** A connection of the driver, with what is kept in it for the next process that opens the same file. */
+interface Connection {
+  database: Database;
+  file: string;
+  how: string;
+  key: string | null;
+  /** Compiled statements that nobody uses, by their text. */
+  statements: Map<string, Statement<unknown[]>[]>;
+  /** Pragmas that hold already, by name. */
+  pragmas: Map<string, { value: string; said: unknown }>;
+}
+
+/**
+ * Connections that processes have closed. To open a file, read its schema and compile the same statements again costs a short
+ * command more time than all else that it does.
+ */
+const idle = new Map<string, Connection[]>();
+
+/** Closes what is idle, as its process has: before anybody copies, moves or removes the files. */
+export function closeIdle(): void {
+  for (const connections of idle.values()) for (const { database } of connections) closeQuietly(database);
+  idle.clear();
+}
+
+function closeQuietly(database: Database): void {
+  try {
+    database.close();
+  } catch {
+    // A statement is under way.
+  }
+}
+
+/**
+ * Opens a file by a connection that somebody has closed, or by a new one.
+ * @param how connections that are opened in another way are no substitute
+ */
+export function openPooled(file: string, how: string, open: () => Database): Database {
+  if (file === ':memory:') return open();
+  const known = keyOf(file, how);
+  const reused = known === null ? undefined : idle.get(known)?.pop();
+  if (reused) return handleOf(reused);
+  const database = open();
+  return handleOf({ database, file, how, key: keyOf(file, how), statements: new Map(), pragmas: new Map() });
+}
+
+/** Which file this is, by more than its name: another one may have taken its place. null: there is none. */
+function keyOf(file: string, how: string): string | null {
+  const found = realFs.statSync(file, { throwIfNoEntry: false });
+  return found ? `${file} ${found.dev}:${found.ino} ${how}` : null;
+}
+
+type Method = (...given: unknown[]) => unknown;
+
+/** One process's view of a connection: closed for it alone, and then nothing goes through it any more. */
+function handleOf(connection: Connection): Database {
+  const { database } = connection;
+  let isOpen = true;
+  /** Something was set that can't be undone. */
+  let isSpoilt = false;
+  const taken: { sql: string; statement: Statement<unknown[]>; used: Set<string> }[] = [];
+  const mustBeOpen = () => {
+    if (!isOpen) throw new TypeError('The database connection is not open');
+  };
+  const guarded = (name: string, spoils: boolean) =>
+    function (this: unknown, ...given: unknown[]) {
+      mustBeOpen();
+      if (spoils) isSpoilt = true;
+      const result = (database as unknown as Record<string, Method>)[name]?.(...given);
+      return result === database ? handle : result;
+    };
+  const prepare = (sql: string) => {
+    mustBeOpen();
+    const statement = connection.statements.get(sql)?.pop() ?? database.prepare<unknown[]>(sql);
+    const used = new Set<string>();
+    taken.push({ sql, statement, used });
+    return new StatementView(statement, used, mustBeOpen) as unknown as Statement<unknown[]>;
+  };
+  const pragma = (text: string, options?: { simple?: boolean }) => {
+    mustBeOpen();
+    const [, name, value] = /^(\w+) = (\S+)$/.exec(text) ?? [];
+    if (name === undefined || value === undefined || name === 'query_only') return database.pragma(text, options);
+    const before = connection.pragmas.get(name);
+    if (before?.value === value) return before.said;
+    const said = database.pragma(text, options);
+    connection.pragmas.set(name, { value, said });
+    return said;
+  };
+  const close = () => {
+    if (!isOpen) return handle;
+    if (taken.some(({ statement }) => statement.busy))
+      throw new TypeError('This database connection is busy executing a query');
+    isOpen = false;
+    if (database.inTransaction) database.exec('ROLLBACK');
+    const { key, file, how } = connection;
+    if (isSpoilt || key === null || key !== keyOf(file, how)) {
+      database.close();
+      return handle;
+    }
+    for (const { sql, statement, used } of taken) {
+      if (used.has('bind')) continue;
+      for (const mode of used) (statement as unknown as Record<string, Method>)[mode]?.(false);
+      const others = connection.statements.get(sql);
+      if (others) others.push(statement);
+      else connection.statements.set(sql, [statement]);
+    }
+    const others = idle.get(key);
+    if (others) others.push(connection);
+    else idle.set(key, [connection]);
+    return handle;
+  };
+  const handle = Object.create(database, {
+    open: { get: () => isOpen && database.open },
+    inTransaction: { get: () => isOpen && database.inTransaction },
+    prepare: { value: prepare },
+    pragma: { value: pragma },
+    close: { value: close },
+    ...Object.fromEntries(['exec', 'backup', 'serialize'].map((name) => [name, { value: guarded(name, false) }])),
+    ...Object.fromEntries(
+      ['function', 'aggregate', 'table', 'loadExtension', 'defaultSafeIntegers', 'unsafeMode'].map((name) => [
+        name,
+        { value: guarded(name, true) },
+      ]),
+    ),
+  }) as Database;
+  return handle;
+}
+
+/** A statement as its owner sees it, for as long as the connection is open for that. */
+class StatementView {
+  readonly source: string;
+  readonly reader: boolean;
+  readonly readonly: boolean;
+
+  constructor(
+    readonly statement: Statement<unknown[]>,
+    readonly used: Set<string>,
+    readonly mustBeOpen: () => void,
+  ) {
+    this.source = statement.source;
+    this.reader = statement.reader;
+    this.readonly = statement.readonly;
+  }
+
+  get busy(): boolean {
+    return this.statement.busy;
+  }
+
+  columns() {
+    return this.statement.columns();
+  }
+}
+for (const name of ['run', 'get', 'all', 'iterate'] as const)
+  Object.defineProperty(StatementView.prototype, name, {
+    value(this: StatementView, ...given: unknown[]) {
+      this.mustBeOpen();
+      return (this.statement[name] as Method).call(this.statement, ...given);
+    },
+  });
+for (const name of ['pluck', 'expand', 'raw', 'safeIntegers', 'bind'] as const)
+  Object.defineProperty(StatementView.prototype, name, {
+    value(this: StatementView, ...given: unknown[]) {
+      this.used.add(name);
+      (this.statement[name] as Method).call(this.statement, ...given);
+      return this;
+    },
+  });
