@@ -88,9 +88,7 @@ async function resume(world: World): Promise<void> {
 
 /** A person does what Waybill says. */
 async function help(world: World, dice: Dice, tell: (line: string) => void): Promise<void> {
-  const status = jsonOf<{ notLive: string | null; brakes: unknown[] }>(
-    await world.command(['status', '--json']),
-  );
+  const status = jsonOf<{ notLive: string | null; brakes: unknown[] }>(await world.command(['status', '--json']));
   if (status?.notLive && /recover/.test(status.notLive)) {
     // The store is the one that ran last where nobody replaced it.
     const options = world.replacedAtMs === null ? ['--same-store'] : recoverOptions(world);
@@ -122,10 +120,7 @@ async function help(world: World, dice: Dice, tell: (line: string) => void): Pro
 }
 
 /** Round by round, until one has changed nothing. */
-async function untilQuiet(
-  world: World,
-  prepare: () => Promise<void>,
-): Promise<{ isQuiet: boolean; lastSync: Ended }> {
+async function untilQuiet(world: World, prepare: () => Promise<void>): Promise<{ isQuiet: boolean; lastSync: Ended }> {
   const look = () =>
     JSON.stringify([
       inStore(world, 'SELECT id, state, park_class FROM outbox_message ORDER BY id'),
