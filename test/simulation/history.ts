@@ -75,11 +75,41 @@ function drawPersonality(dice: Dice): Personality {
   };
 }
 
+/** Two operations, one right after the other. */
+export type Pair = readonly [string, string];
+
+export const namesOf = (areas: Record<string, Area>) =>
+  Object.values(areas).flatMap(({ operations }) => Object.keys(operations));
+
+/** So many pairs of a history are chosen; the others come as the weights have it. */
+const chosenPairs = 4;
+
 /**
- * Draws a history from its seed alone. Each one knows a part of the vocabulary, and all of them together know all of it. Pairs
- * of operations take turns over the seeds: each history has two of them next to one another, so that many histories have all.
+ * The pair of a turn. Turns go through all pairs before one comes again, in an order in which neighbours have nothing in common.
  */
-export function drawHistory(seed: number, areas: Record<string, Area>, focus: string | null): History {
+function pairOfTurn(turn: number, names: readonly string[]): Pair {
+  const all = names.length ** 2;
+  let stride = Math.floor(all * 0.618);
+  while (divisor(stride, all) > 1) stride++;
+  const at = Number((BigInt(turn) * BigInt(stride)) % BigInt(all));
+  return [names[at % names.length] as string, names[Math.floor(at / names.length)] as string];
+}
+
+function divisor(a: number, b: number): number {
+  return b === 0 ? a : divisor(b, a % b);
+}
+
+/**
+ * Draws a history. Each one knows a part of the vocabulary, and all of them together know all of it. Some pairs of operations
+ * stand next to one another whatever the weights say.
+ * @param unmet pairs that earlier histories never had, which come first; without them the seed alone decides
+ */
+export function drawHistory(
+  seed: number,
+  areas: Record<string, Area>,
+  focus: string | null,
+  unmet: readonly Pair[] = [],
+): History {
   const dice = new Dice(seed);
   const personality = drawPersonality(dice);
   const known = Object.entries(areas).flatMap(([name, { weight, most, operations }]) => {
@@ -87,13 +117,13 @@ export function drawHistory(seed: number, areas: Record<string, Area>, focus: st
     const some = Array.from({ length: most }, () => dice.pick(names));
     return Array.from({ length: name === focus ? weight * 4 : weight }, () => some);
   });
-  const names = Array.from({ length: 10 + dice.below(20) }, () => dice.pick(dice.pick(known)));
-  const all = Object.values(areas).flatMap(({ operations }) => Object.keys(operations));
-  for (let i = 0; i < 2; i++) {
-    const pair = (Math.imul(seed, 2_654_435_761) + i * 97_531) >>> 0;
-    const at = dice.below(names.length - 1);
-    names[at] = all[pair % all.length] as string;
-    names[at + 1] = all[Math.floor(pair / all.length) % all.length] as string;
+  const names = Array.from({ length: 8 + dice.below(14) }, () => dice.pick(dice.pick(known)));
+  const all = namesOf(areas);
+  const places = Array.from({ length: Math.floor(names.length / 2) }, (_, place) => place * 2);
+  for (let i = 0; i < chosenPairs; i++) {
+    const [at = 0] = places.splice(dice.below(places.length), 1);
+    const turn = seed * chosenPairs + i;
+    [names[at], names[at + 1]] = unmet.length > 0 ? (unmet[turn % unmet.length] as Pair) : pairOfTurn(turn, all);
   }
   const settings = Object.keys(areas.settings?.operations ?? {});
   const drawn = settings.length > 0 ? Array.from({ length: dice.below(4) }, () => dice.pick(settings)) : [];

@@ -6,9 +6,10 @@ import { pathToFileURL } from 'node:url';
 import { allCommands, run } from '../../src/cli/run.js';
 import { rememberSettings } from '../../src/config/load-settings.js';
 import { projectRoot } from '../support/project-root.js';
-import { drawHistory, type History, kindOf, shrink, tell, vocabulary } from './history.js';
+import { drawHistory, type History, kindOf, namesOf, shrink, type Told, tell, vocabulary } from './history.js';
 import { real, realFs } from './machine/intercept.js';
 import { interceptStore } from './machine/intercept-store.js';
+import { Pairs } from './pairs.js';
 import { doctored, soundHistory } from './prove.js';
 import { staleNames, unknownValues } from './world/command-operations.js';
 import { interceptNetwork } from './world/network.js';
@@ -64,28 +65,38 @@ export async function main(argv: readonly string[]): Promise<number> {
     say(JSON.stringify(await vocabularyReport(areas, Number(option(argv, '--histories') ?? 3000))));
     return 0;
   }
+  return tellAll(argv, areas, told);
+}
+
+/** Tells one history after the other, as the options ask, and what is wrong in them. */
+async function tellAll(
+  argv: readonly string[],
+  areas: ReturnType<typeof vocabulary>,
+  told: (history: History) => Promise<Told>,
+): Promise<number> {
   const isJson = argv.includes('--json');
   const given = option(argv, '--history');
   const focus = option(argv, '--focus') ?? null;
   const first = Number(option(argv, '--seed') ?? 1);
   const count = given ? 1 : Number(option(argv, '--histories') ?? 100);
+  // The workers of one run take turns.
+  const stride = Number(option(argv, '--stride') ?? 1);
   const shrinks = !argv.includes('--no-shrink');
   const begunAt = real.performanceNow();
+  const pairs = new Pairs(namesOf(areas), option(argv, '--unmet'));
   let steps = 0;
   let found = 0;
-  const pairs = new Map<string, number>();
   for (let i = 0; i < count; i++) {
-    const history = given ? historyIn(realFs.readFileSync(given, 'utf8')) : drawHistory(first + i, areas, focus);
-    for (let at = 1; at < history.steps.length; at++) {
-      const pair = `${history.steps[at - 1]?.name} → ${history.steps[at]?.name}`;
-      pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
-    }
-    let end: Awaited<ReturnType<typeof told>>;
-    try {
-      end = await told(history);
-    } catch (error) {
-      end = { wrong: [`simulator: ${(error as Error).stack}`], story: [], steps: 0, arrivals: [] };
-    }
+    const history = given
+      ? historyIn(realFs.readFileSync(given, 'utf8'))
+      : drawHistory(first + i * stride, areas, focus, pairs.before);
+    pairs.met(history);
+    const end = await told(history).catch((error: Error) => ({
+      wrong: [`simulator: ${error.stack}`],
+      story: [],
+      steps: 0,
+      arrivals: [],
+    }));
     steps += end.steps;
     show(argv, history, end);
     if (end.wrong.length === 0) continue;
@@ -97,17 +108,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     else sayStory(history, wrong, story);
   }
   const seconds = (real.performanceNow() - begunAt) / 1000;
-  const names = Object.values(areas).flatMap(({ operations }) => Object.keys(operations));
-  const summary = {
-    histories: count,
-    found,
-    steps,
-    stepsPerSecond: Math.round(steps / seconds),
-    seconds: Math.round(seconds),
-    operations: names.length,
-    pairs: pairs.size,
-    pairsInAll: names.length ** 2,
-  };
+  const summary = { histories: count, found, steps, seconds: Math.round(seconds), ...pairs.close() };
   say(isJson ? JSON.stringify(summary) : `\n${JSON.stringify(summary)}`);
   return found > 0 ? 1 : 0;
 }
@@ -121,6 +122,7 @@ function show(argv: readonly string[], { seed }: History, end: Awaited<ReturnTyp
 
 function sayStory({ seed, personality }: History, wrong: readonly string[], story: readonly string[]): void {
   say(`\nseed ${seed}: ${wrong.join('\n  ')}`);
+  say(`  again: npm run simulate -- --seed ${seed} --histories 1`);
   say(`  service: ${JSON.stringify(personality)}`);
   for (const line of story) say(`  ${line}`);
 }

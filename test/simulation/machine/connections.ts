@@ -60,6 +60,8 @@ function handleOf(connection: Connection): Database {
   let isOpen = true;
   /** Something was set that can't be undone. */
   let isSpoilt = false;
+  /** The disk lets nobody write at present: the next one is told again, if that is still so. */
+  let isLimited = false;
   const taken: { sql: string; statement: Statement<unknown[]>; used: Set<string> }[] = [];
   const mustBeOpen = () => {
     if (!isOpen) throw new TypeError('The database connection is not open');
@@ -81,6 +83,7 @@ function handleOf(connection: Connection): Database {
   const pragma = (text: string, options?: { simple?: boolean }) => {
     mustBeOpen();
     const [, name, value] = /^(\w+) = (\S+)$/.exec(text) ?? [];
+    if (name === 'query_only') isLimited = value !== '0';
     if (name === undefined || value === undefined || name === 'query_only') return database.pragma(text, options);
     const before = connection.pragmas.get(name);
     if (before?.value === value) return before.said;
@@ -94,6 +97,7 @@ function handleOf(connection: Connection): Database {
       throw new TypeError('This database connection is busy executing a query');
     isOpen = false;
     if (database.inTransaction) database.exec('ROLLBACK');
+    if (isLimited) database.pragma('query_only = 0');
     const { key, file, how } = connection;
     if (isSpoilt || key === null || key !== keyOf(file, how)) {
       database.close();
