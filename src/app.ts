@@ -12,7 +12,7 @@ import { createLogger } from './ops/logger.js';
 import { vanishedSource } from './outbound/capture/sources.js';
 import { environmentProblem } from './outbound/deliver/go-live.js';
 import { noteEndpoint } from './outbound/deliver/profile-notices.js';
-import { WitnessKeeper } from './outbound/recovery/store-witness.js';
+import { holdOlderStore, WitnessKeeper } from './outbound/recovery/store-witness.js';
 import type { ServiceClient } from './service/service-client.js';
 import { systemClock } from './store/clock.js';
 import { openExistingStore, openStore, openStoreForReading, openStoreIfAny } from './store/open-store.js';
@@ -74,6 +74,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   });
   const { store, warnings, isAbsent = false } = await openerOf(options)(settings.store);
   for (const warning of [...loaded.warnings, ...warnings]) log.warn(warning);
+  if (!options.readOnly) store.onWentBack = () => holdOlderStore(store, Date.now());
   let witness: WitnessKeeper | null = null;
   try {
     await checkEnvironment(store, options, settings);

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Fact } from '../model/facts/fact.js';
 import type { Entity, JsonValue } from '../model/record.js';
+import { noteLastLine } from '../store/last-lines.js';
 import { boundedText, insertRows } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { markDue } from '../store/write-back-due.js';
@@ -159,6 +160,7 @@ function laneOf(tx: Tx): Lane {
   lanes.set(tx, lane);
   tx.onEnd((isCommitted) => {
     if (!isCommitted) lane.head = before;
+    else if (lane.head !== null && lane.head.seq > 0) noteLastLine(tx.storeKey, lane.head);
     idle.push(lane);
   });
   return lane;

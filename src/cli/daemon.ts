@@ -50,6 +50,7 @@ async function runDaemon(options: CommonOptions): Promise<void> {
   let app: App | null = null;
   let listener: WebhookReceiver | null = null;
   let desk: Desk | null = null;
+  let isMoved = false;
   // Until the daemon has started there is nothing to reload.
   process.on('SIGHUP', () => {
     if (!app) return;
@@ -60,6 +61,13 @@ async function runDaemon(options: CommonOptions): Promise<void> {
     app = await openWhenReachable(options, stop.signal, manager, early);
     if (!app) return;
     const { context, log, secrets, settings } = app;
+    app.store.onMoved = ({ message }) => {
+      if (isMoved) return;
+      isMoved = true;
+      log.error(message);
+      // Nothing that it does from here on would be on record. The log has its turn first.
+      setTimeout(() => process.exit(exitCode.failed), 100);
+    };
     await removeLeftScratch(settings);
     await checkMapping(app);
     log.info('Started', {

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from './clock.js';
 import { type Clocks, noteElapsed, readElapsed } from './elapsed-time.js';
+import { refuseOlderStore } from './last-lines.js';
 import {
   type EndedHolder,
   endedHolder,
@@ -170,6 +171,7 @@ export class Lease {
     return this.store.transaction(action, async (tx) => {
       const row = await lockRow(tx, this.name, tx[lock]);
       if (row?.epoch !== this.epoch || row.holder === null) throw new LeaseLost(this.name);
+      await refuseOlderStore(tx);
       return work(tx);
     });
   }

@@ -36,3 +36,27 @@ export class StoreError extends Error {
     });
   }
 }
+
+/**
+ * The store lacks what this process has committed: a failover led to a replica that was behind, or a copy was restored under
+ * the running process.
+ */
+export class StoreWentBack extends StoreError {
+  constructor() {
+    super(
+      'The store lacks what this process has written into it: a failover led to a replica that was behind, or an older copy was restored. ' +
+        'Delivery is held until `waybill recover`.',
+    );
+    this.name = 'StoreWentBack';
+  }
+}
+
+/** The SQLite file is not at its path any more, so whatever is written goes into a file that nobody sees. */
+export class StoreMoved extends StoreError {
+  constructor(file: string) {
+    super(
+      `The store's file ${file} was moved, deleted or replaced while Waybill ran. Waybill writes nothing more: restart it, and it compares the file with its witness.`,
+    );
+    this.name = 'StoreMoved';
+  }
+}

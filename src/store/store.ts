@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import type { WriteBackKind } from '../model/write-back.js';
 import type { DriverError, SqlValue, StoreDialect, StoreSession } from './dialects/dialect.js';
 import { dialectOfSource } from './dialects/dialects.js';
-import { StoreError } from './store-error.js';
+import { StoreError, StoreMoved, StoreWentBack } from './store-error.js';
 
 export type { SqlValue } from './dialects/dialect.js';
 
@@ -100,6 +100,10 @@ export class Store {
    * would ever end the wait. A command may have to read or change everything; no statement of a daemon does.
    */
   answerWithinMs = 11 * 60_000;
+  /** Puts on record that the store went back under this process, so that no process delivers; see `refuseOlderStore`. */
+  onWentBack: (() => Promise<void>) | null = null;
+  /** Ends a process that would go on writing into a file that is not the store any more. */
+  onMoved: ((error: StoreMoved) => void) | null = null;
   readonly #line: Line;
   readonly #open: () => StoreSession;
 
@@ -111,7 +115,12 @@ export class Store {
 
   /** Runs `work` in one transaction; reruns all of it when the database asks for that. `work` must have no other effects. */
   async transaction<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#inLine(() => this.#withSession(action, (session) => this.#transact(session, work)));
+    try {
+      return await this.#inLine(() => this.#withSession(action, (session) => this.#transact(session, work)));
+    } catch (error) {
+      if (error instanceof StoreWentBack) await this.onWentBack?.();
+      throw error;
+    }
   }
 
   /** Runs one statement that writes, and is whole by itself: BEGIN and COMMIT around it would be two or three more. */
@@ -152,6 +161,12 @@ export class Store {
 
   async #withSession<T>(action: string, work: (session: StoreSession) => Promise<T>): Promise<T> {
     const begunAt = performance.now();
+    const moved = this.dialect.movedFile?.(this.dataSource) ?? null;
+    if (moved !== null) {
+      const error = new StoreMoved(moved);
+      this.onMoved?.(error);
+      throw error;
+    }
     for (let tries = 1; ; tries++) {
       const session = this.#open();
       try {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { settingsFrom } from '../../src/config/load-settings.js';
 import type { StoreSettings } from '../../src/config/sections/store.js';
+import { forgetLastLines } from '../../src/store/last-lines.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { SqlValue, Store } from '../../src/store/store.js';
 import { type TempDir, useTempDir } from '../support/temp-dir.js';
@@ -183,6 +184,7 @@ export function useStore(dialect: Dialect): StoreKit {
     },
     empty: () =>
       kit.store.transaction('empty the store', async (tx) => {
+        forgetLastLines(kit.store);
         // Most are empty, and a server is asked once for all.
         const [isFilled] = await tx.select(`SELECT ${tables.map((one) => `EXISTS (SELECT 1 FROM ${one}) AS ${one}`)}`);
         for (const table of tables) if (isFilled?.[table]) await tx.run(`DELETE FROM ${table}`);

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Logger } from 'winston';
 import { machineIdentity } from '../../ops/machine-identity.js';
+import { forgetLastLines } from '../../store/last-lines.js';
 import { isAnyAtWork } from '../../store/lease-rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import { StoreError } from '../../store/store-error.js';
@@ -187,17 +188,32 @@ async function checkAgainst(
     const witness = hadWitness ? await read() : before;
     const loss = compareWitness(witness, { ...trace, hadWitness });
     if (!loss) return null;
-    const [line] = await tx.select<{ at: number }>('SELECT at FROM audit_log ORDER BY id DESC LIMIT 1');
-    const hold: RecoveryHold = {
-      ...loss,
-      since: nowMs,
-      witness,
-      copyAt: loss.kind === 'lost' ? null : (line?.at ?? null),
-    };
-    await writeStoreInfo(tx, 'recovery', JSON.stringify(hold));
-    if (hold.copyAt !== null) await presumeSent(tx, hold.copyAt);
-    return hold;
+    return putOnRecord(tx, loss, witness, nowMs);
   });
+}
+
+async function putOnRecord(tx: Tx, loss: StoreLoss, witness: Witness | null, nowMs: number): Promise<RecoveryHold> {
+  const [line] = await tx.select<{ at: number }>('SELECT at FROM audit_log ORDER BY id DESC LIMIT 1');
+  const copyAt = loss.kind === 'lost' ? null : (line?.at ?? null);
+  const hold: RecoveryHold = { ...loss, since: nowMs, witness, copyAt };
+  await writeStoreInfo(tx, 'recovery', JSON.stringify(hold));
+  if (hold.copyAt !== null) await presumeSent(tx, hold.copyAt);
+  return hold;
+}
+
+/**
+ * Holds a store that went back under the running process, which is its own witness: the store lacks what it has committed.
+ * Several transactions may notice it at the same time.
+ */
+export async function holdOlderStore(store: Store, nowMs: number): Promise<void> {
+  await store.transaction('hold a store that went back', async (tx) => {
+    if (await readRecoveryHold(tx)) return;
+    const { isHeld: _, isWitnessed: __, ...trace } = await traceOf(tx);
+    const reason =
+      'the store went back to an older state while Waybill ran (a failover to a replica that was behind, or a restored copy)';
+    await putOnRecord(tx, { kind: 'older', reason }, { ...trace, auditId: trace.auditId + 1, at: nowMs }, nowMs);
+  });
+  forgetLastLines(store);
 }
 
 /**

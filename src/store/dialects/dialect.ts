@@ -89,6 +89,8 @@ export interface StoreDialect {
   place(settings: StoreSettings): string;
   /** Statements stay prepared, so that the same text again costs less. */
   readonly keepsStatements: boolean;
+  /** The path of the file, where it leads to another file than the one that was opened, or to none; otherwise null. */
+  movedFile?(dataSource: DataSource): string | null;
   /** Opens sessions; absent: TypeORM's. */
   sessions?(dataSource: DataSource): () => StoreSession;
   /** The socket of a connection as the driver has it; absent: there is none. */

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
@@ -26,6 +26,9 @@ export function unionOfParameters(columns: readonly string[], count: number): st
 }
 
 const billion = 1_000_000_000;
+
+/** Which file each data source has open, whatever its path leads to later. */
+const openedFiles = new WeakMap<DataSource, { ino: number; dev: number }>();
 
 export const sqlite: StoreDialect = {
   name: 'sqlite',
@@ -59,6 +62,17 @@ export const sqlite: StoreDialect = {
   },
   place: fileOf,
   keepsStatements: true,
+  movedFile(dataSource) {
+    const file = String(dataSource.options.database);
+    if (file === ':memory:') return null;
+    const now = statSync(file, { throwIfNoEntry: false });
+    const opened = openedFiles.get(dataSource);
+    if (opened === undefined) {
+      if (now) openedFiles.set(dataSource, { ino: now.ino, dev: now.dev });
+      return null;
+    }
+    return now?.ino === opened.ino && now.dev === opened.dev ? null : file;
+  },
   sessions(dataSource) {
     const session = preparedSession(dataSource);
     return () => session;

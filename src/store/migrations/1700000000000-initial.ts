@@ -1,6 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../dialects/dialects.js';
 import { StoreError } from '../store-error.js';
+import { noWayBack } from './no-way-back.js';
 
 /**
  * The schema. One text for all databases; what differs is a parameter of `tables`, or translated (`schemaWords`).
@@ -18,9 +19,7 @@ export class Initial1700000000000 implements MigrationInterface {
     for (const index of indexes) await runner.query(`CREATE INDEX ${index}`);
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    for (const name of Object.keys(tables('', '')).reverse()) await runner.query(`DROP TABLE IF EXISTS ${name}`);
-  }
+  down = noWayBack;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { noWayBack } from './no-way-back.js';
 
 /**
  * Counts how long a record has been missing in the ERP by time that surely passed (`Elapsed`), not by the wall clock. The old wall
@@ -12,7 +13,5 @@ export class MissingByElapsedTime1795800000000 implements MigrationInterface {
     await runner.query('ALTER TABLE binding RENAME COLUMN missing_since TO missing_since_elapsed');
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE binding RENAME COLUMN missing_since_elapsed TO missing_since');
-  }
+  down = noWayBack;
 }

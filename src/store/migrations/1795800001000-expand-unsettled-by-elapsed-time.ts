@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { noWayBack } from './no-way-back.js';
 
 /** Counts how long an order has waited for its lines by time that surely passed (`Elapsed`). Null: since now. */
 export class ExpandUnsettledByElapsedTime1795800001000 implements MigrationInterface {
@@ -8,7 +9,5 @@ export class ExpandUnsettledByElapsedTime1795800001000 implements MigrationInter
     await runner.query('ALTER TABLE unsettled ADD COLUMN first_seen_elapsed BIGINT NULL');
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE unsettled DROP COLUMN first_seen_elapsed');
-  }
+  down = noWayBack;
 }

@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../dialects/dialects.js';
+import { noWayBack } from './no-way-back.js';
 
 /**
  * Columns of `outbox_message`, all NULL at first.
@@ -31,11 +32,7 @@ export class LookUps1795800002000 implements MigrationInterface {
       if (!known.has(name)) await runner.query(`ALTER TABLE outbox_message ADD COLUMN ${columns(`${name} ${type}`)}`);
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    const known = await columnsOf(runner);
-    for (const name of Object.keys(lookUpColumns))
-      if (known.has(name)) await runner.query(`ALTER TABLE outbox_message DROP COLUMN ${name}`);
-  }
+  down = noWayBack;
 }
 
 async function columnsOf(runner: QueryRunner): Promise<Set<string>> {

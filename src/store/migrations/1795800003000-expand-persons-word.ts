@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../dialects/dialects.js';
+import { noWayBack } from './no-way-back.js';
 
 /**
  * Columns of `binding`, both NULL at first.
@@ -32,8 +33,5 @@ export class ExpandPersonsWord1795800003000 implements MigrationInterface {
       if (!(await runner.hasTable(name))) await runner.query(`CREATE TABLE ${name} (${columns(definition)})${end}`);
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    for (const name of Object.keys(personsWordTables(''))) await runner.query(`DROP TABLE IF EXISTS ${name}`);
-    for (const name of Object.keys(personsWordColumns)) await runner.query(`ALTER TABLE binding DROP COLUMN ${name}`);
-  }
+  down = noWayBack;
 }

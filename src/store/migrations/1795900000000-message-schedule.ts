@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../dialects/dialects.js';
+import { noWayBack } from './no-way-back.js';
 
 /**
  * Columns of `outbox_message`.
@@ -65,18 +66,5 @@ export class MessageSchedule1795900000000 implements MigrationInterface {
     if (!isIndexed) await runner.query(`CREATE INDEX ${index} ON outbox_message (${indexed.join(', ')})`);
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    const { nullability } = await dialectOfSource(runner.connection).schemaWords(runner);
-    for (const name of Object.keys(checks)) await runner.query(`ALTER TABLE outbox_message DROP CONSTRAINT ${name}`);
-    await runner.dropIndex('outbox_message', index);
-    await runner.query(
-      `UPDATE outbox_message SET next_attempt_at=COALESCE(next_attempt_at, delivered_at, closed_at,
-         CASE WHEN waits_for='scan' AND removal IS NOT NULL THEN ${removalAfterScan} ELSE ${afterScan} END)`,
-    );
-    await runner.query(`ALTER TABLE outbox_message ${nullability('next_attempt_at', 'BIGINT', 'NOT NULL')}`);
-    for (const name of Object.keys(scheduleColumns))
-      await runner.query(`ALTER TABLE outbox_message DROP COLUMN ${name}`);
-    const before = indexed.filter((name) => name !== 'delivered_at');
-    await runner.query(`CREATE INDEX ${index} ON outbox_message (${before.join(', ')})`);
-  }
+  down = noWayBack;
 }

@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../dialects/dialects.js';
+import { noWayBack } from './no-way-back.js';
 
 /** Columns of `lease`. released_elapsed: when its holder let go, in the store's own time (`Elapsed`); NULL: nobody noted it. */
 export const releasedElapsedColumns: Readonly<Record<string, string>> = { released_elapsed: 'BIGINT NULL' };
@@ -14,7 +15,5 @@ export class ExpandReleasedElapsed1795900030000 implements MigrationInterface {
       await runner.query(`ALTER TABLE lease ADD COLUMN ${columns(`${name} ${type}`)}`);
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    for (const name of Object.keys(releasedElapsedColumns)) await runner.query(`ALTER TABLE lease DROP COLUMN ${name}`);
-  }
+  down = noWayBack;
 }

@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { noWayBack } from './no-way-back.js';
 import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
 
 /** Columns of sentences that become facts. */
@@ -12,9 +13,5 @@ export class LeftOrdersAsFacts1795900040000 implements MigrationInterface {
     for (const column of leftOrderFacts) await sentencesToFacts(runner, column);
   }
 
-  async down(): Promise<void> {
-    throw new Error(
-      'A fact cannot become the sentence again that it was. Restore the copy that was made before the upgrade.',
-    );
-  }
+  down = noWayBack;
 }
