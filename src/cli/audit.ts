@@ -3,7 +3,7 @@ import { stringify } from 'csv-stringify/sync';
 import { type AuditFilter, type AuditLine, readAuditPage, startOfLast } from '../audit/read-audit.js';
 import { type FindBy, recordsInAudit } from '../operator/find-records.js';
 import { isoFormatter } from '../operator/format.js';
-import { detailInWords } from '../operator/words.js';
+import { detailsInWords } from '../words/details.js';
 import { exportCommand, headCommand, verifyCommand } from './audit/verify.js';
 import {
   type CommandApp,
@@ -118,7 +118,13 @@ async function writeText(output: Output, pages: AsyncGenerator<AuditLine[]>, sho
   const textOf = (line: AuditLine) => {
     const record = line.entity === null ? '' : `${line.entity} ${line.sourceKey}`;
     const what = `${line.event}${line.outcome === null || line.outcome === line.event ? '' : ` ${line.outcome}`}`;
-    const words = [output.time(line.at), what.padEnd(24), record.padEnd(20), detailInWords(line), `by ${line.actor}`];
+    const words = [
+      output.time(line.at),
+      what.padEnd(24),
+      record.padEnd(20),
+      detailsInWords(line.detail, output),
+      `by ${line.actor}`,
+    ];
     return `${output.clean(words.filter(Boolean).join('  '))}\n`;
   };
   const count = await writePages(pages, (page) => page.map(textOf).join(''));

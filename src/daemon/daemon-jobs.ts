@@ -5,6 +5,8 @@ import { pull } from '../inbound/invoices/pull.js';
 import { readOrdersBack } from '../inbound/orders/read-back.js';
 import { AnnouncedTurns, endPulled, readAnnounced } from '../inbound/webhooks/read-announced.js';
 import { writeBack } from '../inbound/write-back/write-back.js';
+import { type Fact, legacy } from '../model/facts/fact.js';
+import { failureOf } from '../model/facts/failure.js';
 import { defaultSource, inSource, sourceNames } from '../model/record.js';
 import { prune } from '../operator/prune.js';
 import type { JobContext } from '../ops/job-context.js';
@@ -77,7 +79,7 @@ export function scheduleJobs(
   const quiet = new QuietClock(settings.schedule);
 
   /** Puts on record how a job went, for alerts and `status`. @param failure null: it succeeded; undefined: neither */
-  const note = async (job: RecordedJob, failure: string | null | undefined) => {
+  const note = async (job: RecordedJob, failure: Fact | null | undefined) => {
     if (failure === undefined) return;
     const noted =
       failure === null
@@ -86,12 +88,12 @@ export function scheduleJobs(
     // When the store is away, the job itself says so.
     await noted.catch((error: Error) => log.warn(`How ${job} went is not on record`, { error: error.message }));
   };
-  const noting = async <T>(job: RecordedJob, run: Promise<T>, failureOf: (result: T) => string | null | undefined) => {
+  const noting = async <T>(job: RecordedJob, run: Promise<T>, resultOf: (result: T) => Fact | null | undefined) => {
     const result = await run.catch(async (error: Error) => {
-      await note(job, signal.aborted ? undefined : error.message);
+      await note(job, signal.aborted ? undefined : failureOf(error));
       throw error;
     });
-    await note(job, failureOf(result));
+    await note(job, resultOf(result));
     return result;
   };
 
@@ -126,7 +128,7 @@ export function scheduleJobs(
     const pulled = pull(context, client, lease, { waitsForTurn: true, signal });
     const result = await noting('pull', pulled, ({ outcome, reason }) => {
       if (outcome === 'proven' || outcome === 'unproven') return null;
-      return outcome === 'failed' && !signal.aborted ? (reason ?? 'no reason given') : undefined;
+      return outcome === 'failed' && !signal.aborted ? legacy(reason ?? 'no reason given') : undefined;
     });
     if (result.outcome === 'proven') await endPulled(context, lease);
     log.log(result.outcome === 'proven' ? 'info' : 'warn', 'pulled unpaid invoices', result);

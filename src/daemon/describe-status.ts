@@ -3,6 +3,7 @@ import { inErpTime } from '../operator/describe-story.js';
 import type { Point } from '../operator/figures/read-figures.js';
 import { span } from '../operator/format.js';
 import type { NodeView } from '../store/nodes.js';
+import { tell, tellWhole } from '../words/words.js';
 import { checkStatus, doubtInWords, type Status } from './read-status.js';
 
 /** A time and how long ago it was. */
@@ -40,8 +41,11 @@ export function describeStatus(
     ['Pauses', ...pausesInWords(status, ago, time)],
     ['Held', ...heldInWords(status)],
     ['Adopted', adoptedInWords(status)],
-    ['Alerts', ...alerts.map(({ cause, sinceAt, message }) => `${cause} since ${ago(sinceAt)}: ${message}`)],
-    ['Last capture', captured !== undefined && captureInWords(captured, ago)],
+    [
+      'Alerts',
+      ...alerts.map(({ cause, sinceAt, message }) => `${cause} since ${ago(sinceAt)}: ${tellWhole(message, { time })}`),
+    ],
+    ['Last capture', captured !== undefined && captureInWords(captured, ago, time)],
     ['Last delivery', ago(status.lastDeliveryAt)],
     ['Last hour', status.lastHour && figuresInWords(status.lastHour)],
     ['Last pull', pullInWords(status, ago)],
@@ -52,7 +56,7 @@ export function describeStatus(
     ['Customers read', cursorInWords(cursors.customer, ago)],
     ...status.sources.map(({ name, order, customer, run }): readonly [string, ...MaybeText[]] => [
       `Source ${name}`,
-      `captured ${run === null ? 'never' : captureInWords(run, ago)}`,
+      `captured ${run === null ? 'never' : captureInWords(run, ago, time)}`,
       `orders: ${cursorInWords(order, ago)}`,
       `customers: ${cursorInWords(customer, ago)}`,
     ]),
@@ -162,8 +166,15 @@ function webhooksInWords({ lastEventAt, pending, stopped }: NonNullable<Status['
   return clauses(`last event ${ago(lastEventAt)}`, pending > 0 && `${pending} events wait to be read about`, stopped);
 }
 
-function captureInWords({ succeededAt, failures, failure }: Status['runs'][number], ago: Ago): string {
-  return clauses(ago(succeededAt), failures > 0 && `since then ${failures} failed: ${failure}`);
+function captureInWords(
+  { succeededAt, failures, failure }: Status['runs'][number],
+  ago: Ago,
+  time: (ms: number) => string,
+): string {
+  return clauses(
+    ago(succeededAt),
+    failures > 0 && failure && `since then ${failures} failed: ${tell(failure, { time })}`,
+  );
 }
 
 function writeBackInWords(

@@ -20,11 +20,12 @@ import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
 import { openAlerts } from '../store/alerts.js';
 import { readClockDoubt } from '../store/elapsed-time.js';
 import { type JobRun, listJobRuns, readBrakes, readCursor } from '../store/job-runs.js';
-import { describePause, listPauses } from '../store/lane-pauses.js';
+import { listPauses, pauseFact } from '../store/lane-pauses.js';
 import { readLease } from '../store/lease.js';
 import { limitsUsedUpUntil, viewNodes } from '../store/nodes.js';
 import type { Tx } from '../store/store.js';
-import { silence } from './watch-alerts.js';
+import { tell, tellWhole } from '../words/words.js';
+import { detailsOf, silence } from './watch-alerts.js';
 
 /** The kind of credential in use; never the credential itself. */
 export function credentialInWords(service: Pick<ServiceSettings, 'credential' | 'tls' | 'proxy'>): string {
@@ -103,7 +104,9 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     /** What was done in the last hour; null: nothing counted. */
     lastHour: (await readSeries(tx, 'hour', nowMs, settings.erp.timeZone)).all,
     /** What needs a person, the oldest first. */
-    alerts: (await openAlerts(tx)).filter((alert) => !isOutdated(alert, settings.service)),
+    alerts: (await openAlerts(tx))
+      .filter((alert) => !isOutdated(alert, settings.service))
+      .map((alert) => ({ ...alert, details: detailsOf(alert) })),
     runs,
     /** null: webhooks are not listened for. */
     webhooks: settings.webhooks.enabled ? await readWebhookStatus(tx) : null,
@@ -112,7 +115,7 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     /** Why nothing is pruned by the clock as it is, or null. */
     retentionWaits: await readRetentionWait(tx, nowMs),
     /** That nothing at all has succeeded for too long, or null. */
-    silence: silent?.message ?? null,
+    silence: silent,
     /** That no pull was proven for too long, or null. */
     unproven: settings.invoices.enabled ? unprovenInWords(await unprovenSince(tx), settings.alert, nowMs) : null,
   };
@@ -206,9 +209,9 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
   const usedUpUntil = limitsUsedUpUntil(nodes);
   if (usedUpUntil !== null)
     warning.push(`the limits are used up: no node sends anything before ${new Date(usedUpUntil).toISOString()}`);
-  if (status.silence) critical.push(status.silence);
+  if (status.silence) critical.push(tell(status.silence));
   for (const pause of pauses) {
-    const text = describePause(pause);
+    const text = tell(pauseFact(pause));
     if (pause.cause === 'credential') critical.push(text);
     // Throttling is routine, and quiet hours are our own wish.
     else if (pause.cause !== 'throttled' && pause.cause !== 'quiet') warning.push(text);
@@ -228,7 +231,9 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
     );
 
   // Pauses, parked messages and silence are said above, as they are at this moment.
-  for (const { cause, message } of status.alerts) if (!/^(pause\.|parked$|silence$)/.test(cause)) warning.push(message);
+  const said = new Set(['pause', 'parked', 'silence']);
+  for (const { cause, message } of status.alerts)
+    if (!said.has(cause.split('.')[0] as string)) warning.push(tellWhole(message));
 
   const problems = [...critical, ...warning];
   const noCritical = warning.length > 0 ? 'WARNING' : 'OK';

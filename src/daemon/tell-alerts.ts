@@ -2,7 +2,8 @@ import { appendAudit } from '../audit/audit-log.js';
 import type { JobContext } from '../ops/job-context.js';
 import { type Alert, isToTell, markTold, postponeAlert, unfinishedAlerts, untoldAlerts } from '../store/alerts.js';
 import type { Lease } from '../store/lease.js';
-import { alertChanges, writeAlertChanges } from './watch-alerts.js';
+import { tell as tellFact, tellWhole } from '../words/words.js';
+import { alertChanges, detailsOf, writeAlertChanges } from './watch-alerts.js';
 
 /** What the alert command is told: once when a cause appears, and once when it is over. Times are ISO 8601 in UTC. */
 export interface AlertNotice {
@@ -15,6 +16,8 @@ export interface AlertNotice {
   environment: string;
   /** Since when it has been so, or had been. */
   since: string;
+  /** What kind of trouble it is; `details` are its data. */
+  code: string;
   details: { [name: string]: unknown };
 }
 
@@ -70,8 +73,8 @@ async function tellOne(
     } catch (error) {
       failure = (error as Error).message;
     }
-  } else if (state === 'raised') log.error(alert.message, { alert: alert.cause });
-  else log.info(`Over: ${alert.message}`, { alert: alert.cause });
+  } else if (state === 'raised') log.error(tellWhole(alert.message), { alert: alert.cause });
+  else log.info(`Over: ${tellFact(alert.message)}`, { alert: alert.cause });
   // A telling that our own stop cut short has not failed: the next start tells it at once.
   if (failure !== null && !signal.aborted)
     log.error('Telling of an alert failed; trying again later', { alert: alert.cause, state, error: failure });
@@ -96,12 +99,13 @@ function noticeOf({ settings }: JobContext, alert: Alert, state: AlertNotice['st
   const iso = (ms: number) => new Date(ms).toISOString();
   return {
     cause: alert.cause,
-    message: alert.message,
+    message: tellWhole(alert.message),
     state,
     at: iso(state === 'over' ? (alert.overAt ?? alert.sinceAt) : alert.sinceAt),
     installation: settings.installation,
     environment: settings.service.environment,
     since: iso(alert.sinceAt),
-    details: alert.details,
+    code: alert.message.code,
+    details: detailsOf(alert),
   };
 }

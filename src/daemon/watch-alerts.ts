@@ -1,15 +1,19 @@
+import { isDeepStrictEqual } from 'node:util';
 import { firstAuditAt } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import { heldDropCause, isDropHeld } from '../inbound/invoices/drop-brake.js';
+import type { AlertFact } from '../model/facts/alerts.js';
 import { inSource } from '../model/record.js';
 import { isAnythingHeld } from '../operator/actions/held-changes.js';
+import { withIsoTimes } from '../operator/format.js';
 import { isOutdated, isPastForbiddenRead } from '../outbound/deliver/profile-notices.js';
 import { quietMs } from '../outbound/deliver/quiet-hours.js';
 import { areOrdersDoubted, forgottenKeysAlert } from '../outbound/recovery/forgotten-keys.js';
 import { type Alert, type AlertCause, endAlert, raiseAlert } from '../store/alerts.js';
 import { type JobRun, listJobRuns } from '../store/job-runs.js';
-import { describePause, describeRemedy, type LanePause, laneArguments, listPauses } from '../store/lane-pauses.js';
+import { type LanePause, listPauses, pauseFact } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
+import { plainData } from '../words/words.js';
 
 /** What the causes below are read from: one look at the store. */
 export interface Circumstances {
@@ -28,12 +32,16 @@ export type WatchSettings = Pick<Settings, 'alert' | 'schedule' | 'invoices'>;
 
 interface Trouble {
   cause: AlertCause;
-  message: string;
-  details: { [name: string]: string | number | null };
+  message: AlertFact;
 }
 
-/** Causes that are looked for here; all others are ended by the code that raises them. */
-const ownCauses = /^(pause\.|parked$|capture(\.[a-z0-9-]+)?\.failing$|pull\.failing$|orders\.gone$|silence$)/;
+/** Whether alerts of this cause are looked for here; all others are ended by the code that raises them. */
+function isOwn(cause: string): boolean {
+  const [kind, ...about] = cause.split('.');
+  if (kind === 'capture' || kind === 'pull') return about.at(-1) === 'failing';
+  return kind === 'pause' || cause === 'parked' || cause === 'orders.gone' || cause === 'silence';
+}
+
 const manyParked = 10_000;
 /** An alert ends after so long; `explain` and `status` still say it. */
 const goneDays = 7;
@@ -46,39 +54,29 @@ export function troubles(now: Circumstances, settings: WatchSettings, nowMs: num
     if (!needsPerson(pause, patienceMs, nowMs)) continue;
     found.push({
       cause: `pause.${pause.lane}.${pause.cause}`,
-      message: `${describePause(pause)}${remedyOf(pause)}`,
-      details: { lane: pause.lane, pause: pause.cause, until: pause.until_at },
+      message: pauseFact(pause),
     });
   }
   if (now.parked > 0) {
-    const many = now.parked > manyParked ? `more than ${manyParked}` : String(now.parked);
+    const isMore = now.parked > manyParked;
     found.push({
       cause: 'parked',
-      message: `${many} ${now.parked === 1 ? 'message is' : 'messages are'} parked and wait for a person. See \`waybill outbox --state parked --group-by reason\`.`,
-      details: { count: now.parked },
+      message: { code: 'messages_parked', count: Math.min(now.parked, manyParked), isMore },
     });
   }
   for (const run of now.runs) {
     const [job, source] = run.job.split('.');
     if ((job !== 'capture' && job !== 'pull') || run.failures < settings.alert.failuresInRow) continue;
-    const what = job === 'pull' ? 'Reading the invoices' : `Reading ${source ? `the source ${source}` : 'the ERP'}`;
+    const { failures, failingSince, failure } = run;
     found.push({
       cause: `${inSource(job, source)}.failing`,
-      message: `${what} failed ${run.failures} times in a row: ${run.failure}`,
-      details: { failures: run.failures, failingSince: run.failingSince },
+      message: { code: 'job_failing', job, source: source ?? null, failures, failingSince, failure },
     });
   }
   const { count, sourceKey } = now.gone;
-  if (sourceKey !== null) {
-    const orders = count === 1 ? 'A delivered order is' : `${count} delivered orders are`;
-    found.push({
-      cause: 'orders.gone',
-      message: `${orders} no longer at the service (key ${sourceKey}). Waybill does not create it again. Ask the service's operator who removed it; \`waybill audit --event read_back --outcome gone\` lists them. If it is there, check service.endpoints.readOrder.`,
-      details: { count, sourceKey },
-    });
-  }
+  if (sourceKey !== null) found.push({ cause: 'orders.gone', message: { code: 'orders_gone', count, sourceKey } });
   const silent = silence(now, settings, nowMs);
-  if (silent) found.push({ cause: 'silence', ...silent });
+  if (silent) found.push({ cause: 'silence', message: silent });
   return found;
 }
 
@@ -87,7 +85,7 @@ export function silence(
   { runs, firstAuditAt }: Pick<Circumstances, 'runs' | 'firstAuditAt'>,
   { alert, schedule, invoices }: WatchSettings,
   nowMs: number,
-): { message: string; details: { lastSuccess: number | null } } | null {
+): AlertFact | null {
   const last = lastSuccess(runs);
   const since = last ?? firstAuditAt;
   const mostMs = alert.maxSilenceHours * 3_600_000;
@@ -96,7 +94,7 @@ export function silence(
   const quiet = quietMs(schedule.quietHours, lanes, schedule.timeZone, { fromMs: since, toMs: nowMs });
   if (nowMs - since - quiet <= mostMs) return null;
   const hours = Math.floor((nowMs - since) / 3_600_000);
-  return { message: `no capture, delivery or pull has succeeded for ${hours} h`, details: { lastSuccess: last } };
+  return { code: 'nothing_succeeds', hours, lastSuccess: last };
 }
 
 /** A prune is no sign that records or invoices are carried. Pure. */
@@ -121,12 +119,6 @@ function needsPerson(pause: LanePause, patienceMs: number, nowMs: number): boole
   }
 }
 
-/** What ends it, where a person has to do something at the service's side or ours. */
-function remedyOf(pause: LanePause): string {
-  const isForPerson = pause.cause === 'credential' || pause.cause === 'misconfigured';
-  return isForPerson ? `. ${describeRemedy(pause)}: \`waybill resume ${laneArguments(pause.lane)}\`.` : '';
-}
-
 async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> {
   const [counts] = await tx.rows<{ parked: number; gone: number; sourceKey: string | null }>(
     `SELECT COUNT(*) AS gone, MAX(source_key) AS source_key,
@@ -144,6 +136,11 @@ async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> 
   };
 }
 
+/** The data of an alert for programs: times in ISO 8601, texts and parts in words. */
+export function detailsOf({ message }: Pick<Alert, 'message'>): { [name: string]: unknown } {
+  return withIsoTimes(plainData(message), 'UTC') as { [name: string]: unknown };
+}
+
 /** How the open alerts differ from the troubles found. Pure. */
 export function compareAlerts(
   found: readonly Trouble[],
@@ -152,8 +149,8 @@ export function compareAlerts(
   const causes = new Set<string>(found.map(({ cause }) => cause));
   const known = new Map(open.map((alert) => [alert.cause, alert]));
   return {
-    raise: found.filter(({ cause, message }) => known.get(cause)?.message !== message),
-    end: open.map(({ cause }) => cause).filter((cause) => ownCauses.test(cause) && !causes.has(cause)),
+    raise: found.filter(({ cause, message }) => !isDeepStrictEqual(known.get(cause)?.message, message)),
+    end: open.map(({ cause }) => cause).filter((cause) => isOwn(cause) && !causes.has(cause)),
   };
 }
 
@@ -190,6 +187,6 @@ export async function writeAlertChanges(
   changes: { raise: readonly Trouble[]; end: readonly string[] },
   nowMs: number,
 ): Promise<void> {
-  for (const { cause, message, details } of changes.raise) await raiseAlert(tx, cause, message, nowMs, details);
+  for (const { cause, message } of changes.raise) await raiseAlert(tx, cause, message, nowMs);
   for (const cause of changes.end) await endAlert(tx, cause, nowMs);
 }

@@ -1,5 +1,8 @@
 import type { Settings } from '../config/settings.js';
+import type { TellsFact } from '../model/facts/failure.js';
 import type { LeftFact } from '../model/facts/records.js';
+import type { WorkFact } from '../model/facts/work.js';
+import { outside } from '../model/outside.js';
 import type { CustomerRecord, Entity, OrderRecord } from '../model/record.js';
 import type { ErpRow } from './erp-database.js';
 
@@ -203,7 +206,7 @@ export type ErpSource = Pick<Settings, 'erp' | 'customers' | 'orders' | 'amounts
 export type ErpErrorKind = 'unreachable' | 'query' | 'mapping' | 'request';
 
 /** What went wrong with the ERP database: the message says what was being done, where, and what to do next. */
-export class ErpError extends Error {
+export class ErpError extends Error implements TellsFact {
   override readonly name = 'ErpError';
   /** The database's own words, for a caller that puts them into a sentence of its own. */
   readonly detail: string;
@@ -218,5 +221,9 @@ export class ErpError extends Error {
     super(message, { cause: options.cause });
     this.detail = options.detail ?? message;
     this.lines = options.lines;
+  }
+
+  get fact(): WorkFact {
+    return { code: 'erp_failed', kind: this.kind, message: outside(this.message, 1_000) };
   }
 }

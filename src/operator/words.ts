@@ -1,4 +1,3 @@
-import type { AuditLine } from '../audit/read-audit.js';
 import type { LastPull } from '../inbound/invoices/pull-record.js';
 import type { WaitsFor } from '../outbound/outbox/message.js';
 import type { OperatorAction } from './actions/decide-message.js';
@@ -34,15 +33,6 @@ export const heldWords: Record<Confirmation, ActionWords> = {
 
 /** Stands in lists in the place of the time of a message that waits for something else. */
 export const waitsForInWords: Record<WaitsFor, string> = { scan: 'when its scan ends', person: '' };
-
-/** The details that are there, in few words. Hashes and keys appear only in --json and --csv. */
-export function detailInWords({ detail }: Pick<AuditLine, 'detail'>): string {
-  const hidden = new Set(['idempotencyKey', 'bodyHash', 'excerptHash', 'startedAt', 'nextAttemptAt']);
-  return Object.entries(detail)
-    .filter(([name, value]) => value !== null && !hidden.has(name))
-    .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`)
-    .join(' ');
-}
 
 /** How the last pull of the invoices ended, for the terminal and the desk. Pure. */
 export function pullInWords(pull: LastPull, time: (ms: number) => string): string {

@@ -1,7 +1,8 @@
-import type { JsonValue } from '../model/record.js';
+import type { AlertFact } from '../model/facts/alerts.js';
+import type { Fact } from '../model/facts/fact.js';
 import { deleteOldest } from './delete-oldest.js';
 import type { Horizon } from './elapsed-time.js';
-import { boundedText } from './rows.js';
+import { factColumns, factOf } from './fact-columns.js';
 import type { SqlValue, Tx } from './store.js';
 
 /** What an alert can be about: the first word of its cause. docs/operating.md says of each what to do. */
@@ -18,8 +19,8 @@ export interface Alert {
   id: number;
   /** What is wrong, as a name that stays the same: `pause.service.credential`, `parked`. */
   cause: string;
-  message: string;
-  details: { [name: string]: JsonValue };
+  /** What is wrong, with what it is about. */
+  message: AlertFact | Extract<Fact, { code: 'legacy' }>;
   /** Milliseconds since 1970. */
   sinceAt: number;
   overAt: number | null;
@@ -31,30 +32,23 @@ export interface Alert {
 }
 
 /**
- * Says that something needs a person. As long as it lasts, saying it again only brings message and details up to date: it
- * is told once. Made for the caller's own transaction, so that an alert exists if and only if its cause does.
+ * Says that something needs a person. As long as it lasts, saying it again only brings the fact up to date: it is told
+ * once. Made for the caller's own transaction, so that an alert exists if and only if its cause does.
  * @param cause at most 64 characters, without anything personal
  * @returns whether it is new
  */
-export async function raiseAlert(
-  tx: Tx,
-  cause: AlertCause,
-  message: string,
-  nowMs: number,
-  details: { [name: string]: JsonValue } = {},
-): Promise<boolean> {
-  const text = boundedText('alert.message', message);
-  const json = JSON.stringify(details);
-  const [open] = await tx.rows('SELECT message, details FROM alert WHERE open_cause=?', [cause]);
+export async function raiseAlert(tx: Tx, cause: AlertCause, message: AlertFact, nowMs: number): Promise<boolean> {
+  const { code, data } = factColumns(message);
+  const [open] = await tx.rows('SELECT message_code, message_data FROM alert WHERE open_cause=?', [cause]);
   if (open) {
-    if (open.message !== text || open.details !== json)
-      await tx.run('UPDATE alert SET message=?, details=? WHERE open_cause=?', [text, json, cause]);
+    if (open.messageCode !== code || open.messageData !== data)
+      await tx.run('UPDATE alert SET message_code=?, message_data=? WHERE open_cause=?', [code, data, cause]);
     return false;
   }
   // Two processes may notice the same thing at the same time.
   return tx.insertNew(
-    'INSERT INTO alert (cause, open_cause, message, details, since_at, next_try_at) VALUES (?,?,?,?,?,?)',
-    [cause, cause, text, json, nowMs, nowMs],
+    'INSERT INTO alert (cause, open_cause, message_code, message_data, since_at, next_try_at) VALUES (?,?,?,?,?,?)',
+    [cause, cause, code, data, nowMs, nowMs],
   );
 }
 
@@ -102,7 +96,10 @@ export async function pruneAlerts(tx: Tx, before: Horizon, limit: number): Promi
 }
 
 async function selectAlerts(tx: Tx, condition: string, parameters: readonly SqlValue[] = []): Promise<Alert[]> {
-  const columns = 'id, cause, message, details, since_at, over_at, raised_told_at, over_told_at, tries';
+  const columns = 'id, cause, message_code, message_data, since_at, over_at, raised_told_at, over_told_at, tries';
   const rows = await tx.rows(`SELECT ${columns} FROM alert WHERE ${condition}`, parameters);
-  return rows.map((row) => ({ ...row, details: JSON.parse(row.details) }));
+  return rows.map(({ messageCode, messageData, ...row }) => ({
+    ...row,
+    message: factOf(messageCode, messageData) as Alert['message'],
+  }));
 }

@@ -11,6 +11,8 @@ import { ExpandPersonsWord1795800003000 } from './migrations/1795800003000-expan
 import { MessageSchedule1795900000000 } from './migrations/1795900000000-message-schedule.js';
 import { ExpandReleasedElapsed1795900030000 } from './migrations/1795900030000-expand-released-elapsed.js';
 import { LeftOrdersAsFacts1795900040000 } from './migrations/1795900040000-left-orders-as-facts.js';
+import { AlertsAsFacts1795900070000 } from './migrations/1795900070000-alerts-as-facts.js';
+import { JobFailuresAsFacts1795900071000 } from './migrations/1795900071000-job-failures-as-facts.js';
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the older
@@ -27,6 +29,8 @@ export const migrations: (new () => MigrationInterface)[] = [
   MessageSchedule1795900000000,
   ExpandReleasedElapsed1795900030000,
   LeftOrdersAsFacts1795900040000,
+  AlertsAsFacts1795900070000,
+  JobFailuresAsFacts1795900071000,
 ];
 
 /**

@@ -1,4 +1,6 @@
+import type { Fact } from '../model/facts/fact.js';
 import { defaultSource, type Entity, type InSource } from '../model/record.js';
+import { factOf, factRow } from './fact-columns.js';
 import { placeholders, type Row, upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
@@ -13,28 +15,31 @@ export interface JobRun {
   failures: number;
   failingSince: number | null;
   /** What went wrong last. */
-  failure: string | null;
+  failure: Fact | null;
 }
 
 export async function recordSuccess(tx: Tx, job: RecordedJob, nowMs: number): Promise<void> {
-  const row = { job, succeeded_at: nowMs, failures: 0, failing_since: null, failure: null };
+  const row = { job, succeeded_at: nowMs, failures: 0, failing_since: null, ...factRow('failure', null) };
   await upsertRows(tx, 'job_run', ['job'], [row]);
 }
 
-export async function recordFailure(tx: Tx, job: RecordedJob, failure: string, nowMs: number): Promise<void> {
+export async function recordFailure(tx: Tx, job: RecordedJob, failure: Fact, nowMs: number): Promise<void> {
   const before = (await listJobRuns(tx)).find((run) => run.job === job);
   const row = {
     job,
     succeeded_at: before?.succeededAt ?? null,
     failures: (before?.failures ?? 0) + 1,
     failing_since: before?.failingSince ?? nowMs,
-    failure,
+    ...factRow('failure', failure),
   };
   await upsertRows(tx, 'job_run', ['job'], [row]);
 }
 
 export async function listJobRuns(tx: Tx): Promise<JobRun[]> {
-  return tx.rows('SELECT job, succeeded_at, failures, failing_since, failure FROM job_run ORDER BY job');
+  const rows = await tx.rows(
+    'SELECT job, succeeded_at, failures, failing_since, failure_code, failure_data FROM job_run ORDER BY job',
+  );
+  return rows.map(({ failureCode, failureData, ...run }) => ({ ...run, failure: factOf(failureCode, failureData) }));
 }
 
 /** A job that another process may ask the daemon to run now. */

@@ -1,3 +1,5 @@
+import type { AlertFact } from '../model/facts/alerts.js';
+import { legacy } from '../model/facts/fact.js';
 import type { InSource } from '../model/record.js';
 import { upsertRows } from './rows.js';
 import type { Tx } from './store.js';
@@ -30,6 +32,11 @@ export interface LanePause {
 /** All pauses, also those whose time is over (an outage that is over only probes). */
 export async function listPauses(tx: Tx): Promise<LanePause[]> {
   return tx.select('SELECT lane, cause, until_at, reason, actor, since_at FROM lane_pause ORDER BY since_at');
+}
+
+/** What stands still, and why. */
+export function pauseFact({ lane, cause, until_at, reason }: LanePause): AlertFact {
+  return { code: 'pause_in_force', lane, pause: cause, until: until_at, reason: legacy(reason) };
 }
 
 const subjects: Record<string, string> = {

@@ -25,8 +25,6 @@ const wordColumns = [
   'lane_pause.reason',
   'lane_pause.actor',
   'wake_up.actor',
-  'job_run.failure',
-  'alert.message',
   'invoice.left_status',
   'invoice_staging.malformed',
   'invoice_malformed.reason',

@@ -4,6 +4,8 @@ import { personsWordColumns, personsWordTables } from './migrations/179580000300
 import { scheduleColumns } from './migrations/1795900000000-message-schedule.js';
 import { releasedElapsedColumns } from './migrations/1795900030000-expand-released-elapsed.js';
 import { leftOrderFacts } from './migrations/1795900040000-left-orders-as-facts.js';
+import { alertFacts } from './migrations/1795900070000-alerts-as-facts.js';
+import { jobFailureFacts } from './migrations/1795900071000-job-failures-as-facts.js';
 import { type FactColumn, factColumnTypes } from './migrations/sentences-to-facts.js';
 
 /** Columns that migrations added to a table of the first schema. */
@@ -21,13 +23,17 @@ const changed: Readonly<Record<string, readonly [from: string, to: string]>> = {
 };
 
 /** Columns of sentences that became facts. */
-const facts: readonly FactColumn[] = [...leftOrderFacts];
+const facts: readonly FactColumn[] = [...leftOrderFacts, ...alertFacts, ...jobFailureFacts];
+
+/** Columns that a migration dropped. */
+const dropped: Readonly<Record<string, string>> = { alert: 'details' };
 
 /** Today's tables with their definitions, for code that needs a column's type or width. */
 export const schemaTables: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries({ ...initialTables, ...personsWordTables('') }).map(([table, definition]) => {
     const [from, to] = changed[table] ?? ['', ''];
-    return [table, withFacts(table, withColumns(definition.replace(from, to), added[table] ?? {}))];
+    const today = withFacts(table, withColumns(definition.replace(from, to), added[table] ?? {}));
+    return [table, dropped[table] === undefined ? today : without(today, dropped[table])];
   }),
 );
 
@@ -35,9 +41,12 @@ function withFacts(table: string, definition: string): string {
   return facts
     .filter((column) => column.table === table)
     .reduce((all, { sentences, name }) => {
-      const without = all.replace(new RegExp(`,\\s*${sentences} [A-Z]+(\\(\\d+\\))?[^,]*`), '');
-      return withColumns(without, factColumnTypes(name));
+      return withColumns(without(all, sentences), factColumnTypes(name));
     }, definition);
+}
+
+function without(definition: string, column: string): string {
+  return definition.replace(new RegExp(`,\\s*${column} [A-Z]+(\\(\\d+\\))?[^,]*`), '');
 }
 
 /** Puts columns before the keys of a definition, which come last. */

@@ -1,10 +1,16 @@
 import type { DataSource } from 'typeorm';
+import type { TellsFact } from '../model/facts/failure.js';
+import type { WorkFact } from '../model/facts/work.js';
+import { outside } from '../model/outside.js';
 import { redact } from '../model/redact.js';
 import type { DriverError } from './dialects/dialect.js';
 import { dialectOfSource } from './dialects/dialects.js';
 
+/** Longest message that is stored; the databases write long ones. */
+const longest = 1_000;
+
 /** The store could not be read or written. Says what was being done; `unreachable` tells an outage from a fault. */
-export class StoreError extends Error {
+export class StoreError extends Error implements TellsFact {
   readonly unreachable: boolean;
   /** Nobody has made it yet. */
   readonly isAbsent: boolean;
@@ -14,6 +20,10 @@ export class StoreError extends Error {
     this.name = 'StoreError';
     this.unreachable = options.unreachable ?? false;
     this.isAbsent = options.isAbsent ?? false;
+  }
+
+  get fact(): WorkFact {
+    return { code: 'store_failed', unavailable: this.unreachable, message: outside(this.message, longest) };
   }
 
   static wrap(source: DataSource, action: string, cause: unknown): unknown {

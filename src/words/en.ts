@@ -1,6 +1,7 @@
 import type { AllFacts, CommonFacts } from '../model/facts/fact.js';
 import { openOutside } from '../model/outside.js';
 import { actionWords } from './en/actions.js';
+import { alertWords } from './en/alerts.js';
 import { listWords } from './en/lists.js';
 import { recordWords } from './en/records.js';
 import { sendingWords } from './en/sending.js';
@@ -20,5 +21,6 @@ export const en: WordsFor<AllFacts> = {
   ...recordWords,
   ...actionWords,
   ...workWords,
+  ...alertWords,
   ...listWords,
 };

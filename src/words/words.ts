@@ -3,6 +3,8 @@ import { isOutside, openOutside } from '../model/outside.js';
 import { en } from './en.js';
 import type { Reader, Say, Sentence } from './sentence.js';
 
+export type { Reader } from './sentence.js';
+
 /** Says times in UTC, where no person's time zone is known. */
 const inUtc: Reader = { time: (ms) => new Date(ms).toISOString() };
 
@@ -14,18 +16,26 @@ export function tell(fact: Fact, reader: Reader = inUtc): string {
   return sentenceOf(fact, reader).text;
 }
 
+/** The sentence with what a person has to do, as an alert says it. */
+export function tellWhole(fact: Fact, reader: Reader = inUtc): string {
+  const { text, remedy } = sentenceOf(fact, reader);
+  if (remedy === null) return text;
+  return `${text}${/[.!?…]$/.test(text) ? '' : '.'} ${remedy}`;
+}
+
 /** What a person has to do about a fact; null where nothing has to be done. */
 export function remedyFor(fact: Fact, reader: Reader = inUtc): string | null {
   return sentenceOf(fact, reader).remedy;
 }
 
-/** The data of a fact for `--json`: texts from outside as plain texts. */
-export function plainData({ code: _, ...data }: Fact): { [name: string]: unknown } {
-  return JSON.parse(JSON.stringify(data, (_name, value) => (isOutside(value) ? openOutside(value) : value)));
+/** The data of a fact for `--json`: texts from outside as plain texts, facts in it in words. */
+export function plainData({ code: _, ...data }: Fact, reader: Reader = inUtc): { [name: string]: unknown } {
+  return factsInWords(data, reader) as { [name: string]: unknown };
 }
 
 /**
- * A copy for `--json`: each fact at a name `x` becomes its sentence there, with its code in `xCode` and its data in `xData`.
+ * A copy for `--json`: each fact at a name `x` becomes its sentence there, with its code in `xCode`, its data in `xData`, and
+ * what a person has to do in `xRemedy`, where there is something.
  * @param reader formats times in sentences
  */
 export function factsInWords(value: unknown, reader: Reader = inUtc): unknown {
@@ -40,12 +50,19 @@ export function factsInWords(value: unknown, reader: Reader = inUtc): unknown {
   );
 }
 
-function isFact(value: unknown): value is Fact {
+/** Whether a value is a fact of this version, as a column or a line of the audit has it. */
+export function isFact(value: unknown): value is Fact {
   return typeof value === 'object' && value !== null && Object.hasOwn(en, (value as { code?: PropertyKey }).code ?? '');
 }
 
 function spelledOut(name: string, fact: Fact, reader: Reader): { [name: string]: unknown } {
-  return { [name]: tell(fact, reader), [`${name}Code`]: fact.code, [`${name}Data`]: plainData(fact) };
+  const { text, remedy } = sentenceOf(fact, reader);
+  return {
+    [name]: text,
+    [`${name}Code`]: fact.code,
+    [`${name}Data`]: plainData(fact, reader),
+    ...(remedy === null ? {} : { [`${name}Remedy`]: remedy }),
+  };
 }
 
 function sentenceOf(fact: Fact, reader: Reader): Sentence {

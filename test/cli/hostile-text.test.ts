@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { parse, stringify } from 'yaml';
 import { allCommands } from '../../src/cli/run.js';
 import { insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
+import { outside } from '../../src/model/outside.js';
 import { insertAdoptions } from '../../src/outbound/outbox/adoptions.js';
 import { raiseAlert } from '../../src/store/alerts.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
@@ -324,7 +325,12 @@ async function fill({ app, configDir, capture, deliver }: Installation): Promise
       ],
       1,
     );
-    await raiseAlert(tx, `redis.${hostile.slice(0, 54)}`, hostile, 1);
+    await raiseAlert(
+      tx,
+      `redis.${hostile.slice(0, 54)}`,
+      { code: 'redis_away', node: hostile, reason: outside(hostile) },
+      1,
+    );
     await pauseLane(tx, {
       lane: 'deliver',
       cause: 'misconfigured',

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { run } from '../../src/cli/run.js';
 import { endPull, openPull } from '../../src/inbound/invoices/pull-record.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { raiseAlert } from '../../src/store/alerts.js';
 import { recordSuccess, writeCursor, writeMarks } from '../../src/store/job-runs.js';
@@ -232,12 +233,19 @@ describe('waybill status', () => {
 
       it('is 1 with the words of an alert, which status shows with its age', async () => {
         await holdLease();
+        const reason = legacy('11 removals');
+        const held = { code: 'changes_held', entity: 'order', source: null, held: 11, reason } as const;
         await installation.app.store.transaction('raise', (tx) =>
-          raiseAlert(tx, 'held.removals', '11 removals are held', Date.now() - 60_000),
+          raiseAlert(tx, 'held.order', held, Date.now() - 60_000),
         );
-        expect(await check()).to.equal('1 WAYBILL WARNING: 11 removals are held');
-        expect((await waybill('status')).stdout).to.match(/Alerts +held\.removals since .*ago\): 11 removals are held/);
-        expect((await json('status')).alerts[0]).to.include({ cause: 'held.removals' });
+        const words = '11 changes to orders are held: 11 removals. Look at them with `waybill confirm`.';
+        expect(await check()).to.equal(`1 WAYBILL WARNING: ${words}`);
+        expect((await waybill('status')).stdout).to.match(
+          /Alerts +held\.order since .*ago\): 11 changes to orders are held/,
+        );
+        const [alert] = (await json('status')).alerts;
+        expect(alert).to.include({ cause: 'held.order', messageCode: 'changes_held' });
+        expect(alert.details).to.include({ held: 11, reason: '11 removals' });
       });
 
       it('is 2 when the service does not accept the credential', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { runSchedule } from '../../src/daemon/schedule.js';
 import { type AlertNotice, lookAfterAlerts, retryDelayMs, type TellAlert } from '../../src/daemon/tell-alerts.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { endAlert, raiseAlert } from '../../src/store/alerts.js';
 import { type LanePause, pauseLane, resumeLane } from '../../src/store/lane-pauses.js';
@@ -34,6 +35,7 @@ onAnyLab('alerts', (kit) => {
     leases.push(lease);
     return lease;
   };
+  const held = { code: 'changes_held', entity: 'order', source: null, held: 11, reason: legacy('many') } as const;
   const paused: LanePause = {
     lane: 'service',
     cause: 'credential',
@@ -60,7 +62,15 @@ onAnyLab('alerts', (kit) => {
       installation: lab.settings.installation,
       environment: 'sandbox',
       since,
-      details: { lane: 'service', pause: 'credential', until: null },
+      code: 'pause_in_force',
+      details: {
+        lane: 'service',
+        pause: 'credential',
+        until: null,
+        reason: 'HTTP 401',
+        reasonCode: 'legacy',
+        reasonData: { text: 'HTTP 401' },
+      },
     });
     time.nowMs += 60_000;
     await write((tx) => resumeLane(tx, 'service'));
@@ -90,7 +100,7 @@ onAnyLab('alerts', (kit) => {
     const fails: TellAlert = async () => {
       throw new Error('no route to the pager');
     };
-    await write((tx) => raiseAlert(tx, 'held.removals', '11 removals are held', time.nowMs));
+    await write((tx) => raiseAlert(tx, 'held.removals', held, time.nowMs));
     await look(fails);
     expect(lab.log.some((line) => line.includes('no route to the pager'))).to.equal(true);
     await look();
@@ -106,10 +116,10 @@ onAnyLab('alerts', (kit) => {
 
   it('are kept, logged and audited when nobody is configured', async () => {
     const { lab, look, time } = await begin();
-    await write((tx) => raiseAlert(tx, 'held.removals', '11 removals are held', time.nowMs));
+    await write((tx) => raiseAlert(tx, 'held.removals', held, time.nowMs));
     await look(null);
     await look(null);
-    expect(lab.log.filter((line) => line.includes('11 removals are held'))).to.have.length(1);
+    expect(lab.log.filter((line) => line.includes('11 changes to orders are held: many'))).to.have.length(1);
     expect(await kit.rows("SELECT outcome FROM audit_log WHERE event='alert'")).to.deep.equal([{ outcome: 'raised' }]);
   });
 
@@ -155,7 +165,7 @@ onAnyLab('alerts', (kit) => {
 
   it('do not hold delivery up when the command hangs', async () => {
     const lab = await kit.start({ settings: { schedule: { capture: '* * * * * *', pull: '0 0 3 1 1 *' } } });
-    await write((tx) => raiseAlert(tx, 'held.removals', '11 removals are held', Date.now()));
+    await write((tx) => raiseAlert(tx, 'held.removals', held, Date.now()));
     let asked = false;
     const stop = new AbortController();
     const hangs: TellAlert = (_notice, signal) => {

@@ -2,9 +2,12 @@ import { expect } from 'chai';
 import { alertSettings } from '../../src/config/sections/alert.js';
 import { scheduleSettings } from '../../src/config/sections/schedule.js';
 import { type Circumstances, compareAlerts, troubles, type WatchSettings } from '../../src/daemon/watch-alerts.js';
-import type { Alert, AlertCause } from '../../src/store/alerts.js';
+import { legacy } from '../../src/model/facts/fact.js';
+import { outside } from '../../src/model/outside.js';
+import type { Alert } from '../../src/store/alerts.js';
 import type { JobRun } from '../../src/store/job-runs.js';
 import type { LanePause } from '../../src/store/lane-pauses.js';
+import { tellWhole } from '../../src/words/words.js';
 
 const now = 1_000_000_000;
 const minute = 60_000;
@@ -40,7 +43,7 @@ describe('what needs a person', () => {
       { ...well, pauses: [pause({}), pause({ lane: 'pull', cause: 'misconfigured' })] },
       settings,
       now,
-    ).map(({ message }) => message);
+    ).map(({ message }) => tellWhole(message));
     expect(messages[0]).to.include('`waybill resume service`');
     expect(messages[1]).to.include('`waybill resume pull`');
   });
@@ -49,9 +52,9 @@ describe('what needs a person', () => {
     const [one, ...others] = troubles({ ...well, gone: { count: 1, sourceKey: '4711' } }, settings, now);
     expect(others).to.deep.equal([]);
     expect(one?.cause).to.equal('orders.gone');
-    expect(one?.message).to.include('A delivered order is no longer at the service (key 4711)');
+    expect(one && tellWhole(one.message)).to.include('A delivered order is no longer at the service (key 4711)');
     const [many] = troubles({ ...well, gone: { count: 3, sourceKey: '4711' } }, settings, now);
-    expect(many?.message).to.include('3 delivered orders are');
+    expect(many && tellWhole(many.message)).to.include('3 delivered orders are');
   });
 
   it('is nothing when all is well', () => {
@@ -87,14 +90,16 @@ describe('what needs a person', () => {
     expect(causes({ parked: 1 })).to.deep.equal(['parked']);
     const [one] = troubles({ ...well, parked: 1 }, settings, now);
     const [two] = troubles({ ...well, parked: 2 }, settings, now);
-    expect(one?.message).to.match(/^1 message is parked/);
-    expect(two?.message).to.match(/^2 messages are parked/);
+    expect(one && tellWhole(one.message)).to.match(/^1 message is parked/);
+    expect(two && tellWhole(two.message)).to.match(/^2 messages are parked/);
   });
 
   for (const job of ['capture', 'pull'] as const)
     it(`is a ${job} that failed several times in a row`, () => {
       expect(causes({ runs: [run({ job, failures: 2 })] })).to.deep.equal([]);
-      expect(causes({ runs: [run({ job, failures: 3, failure: 'no route' })] })).to.deep.equal([`${job}.failing`]);
+      expect(causes({ runs: [run({ job, failures: 3, failure: legacy('no route') })] })).to.deep.equal([
+        `${job}.failing`,
+      ]);
     });
 
   it('is silence: nothing at all has succeeded for hours, or ever', () => {
@@ -124,19 +129,31 @@ describe('what needs a person', () => {
 });
 
 describe('the difference between what is wrong and what is known to be wrong', () => {
-  const known = (cause: string, message: string) => ({ cause, message }) as Alert;
-  const found = (cause: AlertCause, message: string) => ({ cause, message, details: {} });
+  const known = (cause: string, message: Alert['message']) => ({ cause, message }) as Alert;
+  const parked = (count: number) => ({ code: 'messages_parked', count, isMore: false }) as const;
+  const silent = () => ({ code: 'nothing_succeeds', hours: 13, lastSuccess: null }) as const;
+  const old = { code: 'legacy', text: outside('in the words of an earlier version') } as const;
 
-  it('raises what is new or has new words, and ends what is gone', () => {
+  it('raises what is new or has other data, and ends what is gone', () => {
     const changes = compareAlerts(
-      [found('parked', '2 parked'), found('silence', 'silent')],
-      [known('parked', '1 parked'), known('silence', 'silent'), known('capture.failing', 'failed')],
+      [
+        { cause: 'parked', message: parked(2) },
+        { cause: 'silence', message: silent() },
+      ],
+      [known('parked', parked(1)), known('silence', silent()), known('capture.failing', old)],
     );
     expect(changes.raise.map(({ cause }) => cause)).to.deep.equal(['parked']);
     expect(changes.end).to.deep.equal(['capture.failing']);
   });
 
+  it('gives its facts to an alert that an earlier version raised', () => {
+    const changes = compareAlerts([{ cause: 'parked', message: parked(2) }], [known('parked', old)]);
+    expect(changes).to.deep.equal({ raise: [{ cause: 'parked', message: parked(2) }], end: [] });
+  });
+
   it('leaves the alerts of others alone', () => {
-    expect(compareAlerts([], [known('held.removals', 'many removals')]).end).to.deep.equal([]);
+    expect(
+      compareAlerts([], [known('held.order', old), known('webhooks.forged', { code: 'webhooks_forged' })]).end,
+    ).to.deep.equal([]);
   });
 });

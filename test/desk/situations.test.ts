@@ -4,6 +4,7 @@ import { checkStatus, readStatus } from '../../src/daemon/read-status.js';
 import { lookAfterAlerts } from '../../src/daemon/tell-alerts.js';
 import type { Desk } from '../../src/desk/desk.js';
 import { tellForgeries } from '../../src/inbound/webhooks/receive-webhooks.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import { explainRecord } from '../../src/operator/explain-record.js';
 import { timeFormatter } from '../../src/operator/format.js';
 import { insertAdoptions } from '../../src/outbound/outbox/adoptions.js';
@@ -77,7 +78,7 @@ const situations: Situation[] = [
     arrange: async (lab) => {
       for (let n = 0; n < 5; n++)
         await lab.context.store.transaction('fail', (tx) =>
-          recordFailure(tx, 'capture', 'The ERP can not be reached: connect ECONNREFUSED', Date.now()),
+          recordFailure(tx, 'capture', legacy('The ERP can not be reached: connect ECONNREFUSED'), Date.now()),
         );
       await withServiceLease(lab.context, (lease) =>
         lookAfterAlerts(lab.context, lease.lease, null, new AbortController().signal),

@@ -111,10 +111,10 @@ onEveryLab('pruning', (kit) => {
     const now = Date.now();
     await kit.store.transaction('write', async (tx) => {
       for (let i = 0; i < 25; i++) await appendAudit(tx, [{ event: 'alert', actor: 'test' }], now);
-      await raiseAlert(tx, 'held.over', 'over', now);
+      await raiseAlert(tx, 'held.over', { code: 'webhooks_forged' }, now);
       await endAlert(tx, 'held.over', now);
       await tx.run('UPDATE alert SET over_told_at=? WHERE cause=?', [now, 'held.over']);
-      await raiseAlert(tx, 'held.lasts', 'lasts', now);
+      await raiseAlert(tx, 'held.lasts', { code: 'webhooks_forged' }, now);
     });
     await lab.pull();
     await lab.pull();
@@ -151,7 +151,7 @@ onEveryLab('pruning', (kit) => {
         await insertEvent(tx, event, now);
         await endEvents(tx, [{ id: event.id, receivedAt: now }], 'nothing had changed', now);
       }
-      await raiseAlert(tx, 'held.over', 'over', now);
+      await raiseAlert(tx, 'held.over', { code: 'webhooks_forged' }, now);
       await endAlert(tx, 'held.over', now);
       await tx.run('UPDATE alert SET over_told_at=? WHERE cause=?', [now, 'held.over']);
       for (let run = 1; run <= 3; run++) {

@@ -99,7 +99,7 @@ onEveryStore('a copy of a store in use', (kit) => {
         ),
       );
       expect(id).to.be.above(audit);
-      await copy.transaction('raise', (tx) => raiseAlert(tx, 'held.cause', 'a message', 1));
+      await copy.transaction('raise', (tx) => raiseAlert(tx, 'held.cause', { code: 'webhooks_forged' }, 1));
     } finally {
       await copy.close();
     }
@@ -148,7 +148,7 @@ describe('a copy of a store in one kind of database', () => {
   for (const [from, to] of [kits, [kits[1], kits[0]]] as const)
     it(`fills a store in another: from ${from.dialect} into ${to.dialect}`, async () => {
       await from.store.transaction('fill', async (tx) => {
-        await raiseAlert(tx, 'held.cause', 'a message', 1);
+        await raiseAlert(tx, 'held.cause', { code: 'webhooks_forged' }, 1);
         await insertRows(tx, 'message_body', [{ message_id: 7, record: '{"ü":"\\u0000"}', body: null }]);
       });
       const file = join(from.folder, 'copy');

@@ -1,11 +1,16 @@
 import { expect } from 'chai';
+import type { ServiceSettings } from '../../src/config/sections/service.js';
 import type { StoreSettings } from '../../src/config/sections/store.js';
+import { outside } from '../../src/model/outside.js';
 import { claimMessages } from '../../src/outbound/deliver/claim-messages.js';
 import { deliveredSince } from '../../src/outbound/deliver/clock-trace.js';
 import { dueMessages } from '../../src/outbound/deliver/due-messages.js';
 import { claimLookUps } from '../../src/outbound/deliver/look-up-messages.js';
+import { isOutdated } from '../../src/outbound/deliver/profile-notices.js';
+import { openAlerts, raiseAlert } from '../../src/store/alerts.js';
 import { migrations, storeDataSource } from '../../src/store/data-source.js';
 import { factOf } from '../../src/store/fact-columns.js';
+import { listJobRuns } from '../../src/store/job-runs.js';
 import { openStore, openStoreForReading } from '../../src/store/open-store.js';
 import type { Store } from '../../src/store/store.js';
 import { tell } from '../../src/words/words.js';
@@ -85,6 +90,44 @@ onEveryStore('a store of the first schema', (kit) => {
       expect(row).to.not.have.property('reason');
       const fact = factOf(row?.reasonCode, row?.reasonData);
       expect(fact && tell(fact)).to.equal(sentence);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it('keeps open alerts and failures of jobs in the words of the earlier version, until they are noted anew', async () => {
+    const settings = await kit.emptyDatabase();
+    const source = storeDataSource(settings);
+    Object.assign(source.options, { migrations: migrations.slice(0, 1) });
+    await source.initialize();
+    await source.runMigrations({ transaction: 'all' });
+    const alert = (cause: string, details: string) =>
+      `INSERT INTO alert (cause, open_cause, message, details, since_at, next_try_at) VALUES ('${cause}', '${cause}', 'it was so', '${details}', 5, 5)`;
+    await source.query(alert('capture.failing', '{"failures":3}'));
+    await source.query(alert('states.order', '{"states":["new"]}'));
+    await source.query(alert('endpoint.createOrder', '{"address":"POST /old"}'));
+    await source.query(
+      "INSERT INTO job_run (job, failures, failing_since, failure) VALUES ('capture', 3, 5, 'no route')",
+    );
+    await source.destroy();
+    const { store } = await openStore(settings);
+    try {
+      const alerts = await store.read('look', openAlerts);
+      expect(alerts.map(({ cause, message }) => [cause, message.code, tell(message)])).to.deep.equal([
+        ['capture.failing', 'legacy', 'it was so'],
+        ['states.order', 'legacy', 'it was so'],
+        ['endpoint.createOrder', 'legacy', 'it was so'],
+      ]);
+      expect(alerts.filter((one) => isOutdated(one, {} as ServiceSettings))).to.deep.equal([]);
+      const [run] = await store.read('look', listJobRuns);
+      expect(run).to.deep.include({ failures: 3, failure: { code: 'legacy', text: outside('no route') } });
+      const message = { code: 'job_failing', job: 'capture', source: null, failures: 4, failingSince: 5 } as const;
+      await store.transaction('note anew', (tx) =>
+        raiseAlert(tx, 'capture.failing', { ...message, failure: run?.failure ?? null }, 9),
+      );
+      const [anew] = await store.read('look', openAlerts);
+      expect(anew).to.include({ cause: 'capture.failing', sinceAt: 5 });
+      expect(anew && tell(anew.message)).to.equal('Reading the ERP failed 4 times in a row: no route');
     } finally {
       await store.close();
     }

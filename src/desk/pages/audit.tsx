@@ -1,7 +1,7 @@
 import type { AuditLine } from '../../audit/read-audit.js';
 import { entities } from '../../model/record.js';
 import type { PageOf } from '../../operator/lists/browse.js';
-import { detailInWords } from '../../operator/words.js';
+import { detailsInWords } from '../../words/details.js';
 import { FilterField, Pager, Table } from './table.js';
 import { Bounded, RecordLink, Time } from './words.js';
 
@@ -43,7 +43,7 @@ export function Audit({ base, query, page: { rows, next }, timeZone }: Props) {
               />
             ),
             <Bounded key="by" text={line.actor} most={100} />,
-            <Bounded key="detail" text={detailInWords(line)} most={300} />,
+            <Bounded key="detail" text={detailsInWords(line.detail)} most={300} />,
           ])}
         />
       )}

@@ -4,6 +4,7 @@ import { checkStatus, type Status } from '../../daemon/read-status.js';
 import type { Series } from '../../operator/figures/read-figures.js';
 import { span } from '../../operator/format.js';
 import { messageStates } from '../../outbound/outbox/message.js';
+import { tellWhole } from '../../words/words.js';
 import { Charts } from '../charts/charts.js';
 import { tightest } from '../monitoring/metrics.js';
 import { Bounded, Count, Facts, State, Time } from './words.js';
@@ -80,7 +81,7 @@ export function Overview({ base, status, series, settings, nowMs, time, most }: 
           <ul class="list">
             {alerts.map(({ cause, sinceAt, message }) => (
               <li key={cause}>
-                <Time ms={sinceAt} timeZone={timeZone} /> <Bounded text={message} />
+                <Time ms={sinceAt} timeZone={timeZone} /> <Bounded text={tellWhole(message, { time })} />
               </li>
             ))}
           </ul>

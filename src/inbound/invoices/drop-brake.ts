@@ -1,5 +1,6 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { InvoicesSettings } from '../../config/sections/invoices.js';
+import type { DropFact } from '../../model/facts/lists.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
 import { placeholders } from '../../store/rows.js';
@@ -11,31 +12,31 @@ import { isDropped, isKept, isStaged } from './swap-invoices.js';
 export const heldDropCause = 'held.invoices';
 
 /**
- * Why the invoices that a pull would take off stay listed until a person confirms, or null. Pure. A list that lacks so many at
- * once was hardly paid so fast: more likely something happened to the service, or to the settings that say what to ask for.
+ * The loss that keeps listed what a pull would take off, until a person confirms; null: it may leave. Pure. A list that lacks
+ * so many at once was hardly paid so fast: more likely something happened to the service, or to the settings that say what to
+ * ask for.
  * @param leaving invoices that would leave without a state that the service says of them
  * @param listed invoices that are listed as due
  */
 export function dropBrake(
   { leaving, listed }: { leaving: number; listed: number },
   { maxDrops, maxDropShare }: Pick<InvoicesSettings, 'maxDrops' | 'maxDropShare'>,
-): string | null {
+): DropFact | null {
   if (leaving <= maxDrops || leaving / listed <= maxDropShare) return null;
-  const limits = `invoices.maxDrops (${maxDrops}) and invoices.maxDropShare (${maxDropShare})`;
-  return `${leaving} of ${listed} listed invoices would leave the list at once, more than ${limits} allow`;
+  return { code: 'many_would_leave', leaving, listed, maxDrops, maxDropShare };
 }
 
 /**
  * Judges what the staged list would take off, right before it is swapped in, and raises or ends the alert. An invoice that is
  * held stays so until a pull meets it, it leaves by a state that is said of it, or a person confirms: an index that is rebuilt
  * bit by bit would take off the rest.
- * @returns how many are kept, and why the whole list is held; null: it may be swapped in, and takes off none that is kept
+ * @returns how many are kept, and what holds the whole list; null: it may be swapped in, and takes off none that is kept
  */
 export async function judgeDrop(
   tx: Tx,
   limits: InvoicesSettings,
   nowMs: number,
-): Promise<{ kept: number; held: string | null }> {
+): Promise<{ kept: number; held: DropFact | null }> {
   await tx.run(`UPDATE invoice SET drop_held_at=NULL WHERE drop_held_at IS NOT NULL AND ${isStaged}`);
   const leaving = await tx.value<number>(`SELECT COUNT(*) FROM invoice WHERE ${isDropped}`);
   const held = dropBrake({ leaving: leaving ?? 0, listed: await countListedInvoices(tx) }, limits);
@@ -44,11 +45,8 @@ export async function judgeDrop(
   const kept = await tx.value<number>(`SELECT COUNT(*) FROM invoice WHERE ${isKept} AND ${isDropped}`);
   if (!kept) return { kept: 0, held };
   const { rows } = await listHeldInvoices(tx, 3);
-  const first = `${rows.map(({ invoice_no }) => invoice_no).join(', ')}${kept > rows.length ? ', …' : ''}`;
-  const what = held ?? `${kept} invoices that were held are missing still, and stay listed`;
-  const list = held === null ? '' : ' The list stays as it was.';
-  const message = `${what}: ${first}.${list} Look at the service, then \`waybill confirm invoices\`.`;
-  await raiseAlert(tx, heldDropCause, message, nowMs, { leaving: kept });
+  const some = rows.map(({ invoice_no }) => invoice_no);
+  await raiseAlert(tx, heldDropCause, { code: 'invoices_held', leaving: kept, some, drop: held }, nowMs);
   return { kept, held };
 }
 

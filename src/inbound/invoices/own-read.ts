@@ -135,8 +135,13 @@ async function findsListed(
     ...invoiceQuestion(endpoint, states, listed),
     keep: async (tx, said, nowMs) => {
       if (!isAbsent(said)) return;
-      const reason = 'it says that there is none, though it stands on the list';
-      await raiseForbiddenRead(tx, 'read_invoice', reason, { invoiceNo: listed.invoiceNo }, nowMs);
+      await raiseForbiddenRead(
+        tx,
+        'read_invoice',
+        { code: 'listed_but_not_found' },
+        { invoiceNo: listed.invoiceNo },
+        nowMs,
+      );
     },
   });
   return 'value' in asked && !('odd' in asked.value) && !isAbsent(asked.value);

@@ -7,6 +7,7 @@ import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
+import { tell } from '../../words/words.js';
 import { endDropAlert, judgeDrop } from './drop-brake.js';
 import { askForMissed } from './own-read.js';
 import { endPull, failPull, type OpenPull, openPull } from './pull-record.js';
@@ -158,7 +159,12 @@ async function swapIn(
     await endDropAlert(tx, at);
     const { pages, mostPasses: passes, asked, serviceTotal } = open.progress;
     const doubt = open.progress.doubt ?? missedInWords(kept, swap.missed);
-    const { outcome, reason } = await endPull(tx, open, { doubt, held, counts: { ...staged, ...swap } }, at);
+    const { outcome, reason } = await endPull(
+      tx,
+      open,
+      { doubt, held: held && tell(held), counts: { ...staged, ...swap } },
+      at,
+    );
     const detail = { pullId, reason, pages, passes, asked, serviceTotal, ...staged, ...swap };
     await appendAudit(
       tx,

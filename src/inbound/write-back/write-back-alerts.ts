@@ -1,3 +1,5 @@
+import type { AlertFact } from '../../model/facts/alerts.js';
+import { legacy } from '../../model/facts/fact.js';
 import { type WriteBackKind, writeBackKinds } from '../../model/write-back.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
 import type { Tx } from '../../store/store.js';
@@ -9,11 +11,16 @@ export const writeBackCauses = {
   moves: 'write-back.moves',
 } as const;
 
-/** The message about targets that fail; null when none does. Pure. */
-function failureInWords(progress: readonly WriteBackProgress[]): string | null {
-  const failures = new Set(progress.flatMap(({ failures, failure }) => (failures > 0 && failure ? [failure] : [])));
-  if (failures.size === 0) return null;
-  return `${[...failures].join(' / ')} Capture, delivery and pull go on; what could not be written is written when this works again.`;
+/** The alert about targets that fail; null when none does. Pure. */
+function failingAlert(progress: readonly WriteBackProgress[]): AlertFact | null {
+  const failing = progress.filter(({ failures, failure }) => failures > 0 && failure);
+  if (failing.length === 0) return null;
+  const failures = new Map(failing.map(({ failure }) => [failure, legacy(failure as string)]));
+  return {
+    code: 'write_back_failing',
+    targets: failing.map(({ kind }) => kind),
+    failures: [...failures.values()],
+  };
 }
 
 /**
@@ -26,22 +33,22 @@ export async function noteWriteBackAlerts(
   { failuresInRow, isCertain, nowMs }: { failuresInRow: number; isCertain: boolean; nowMs: number },
 ): Promise<void> {
   const progress = (await listWriteBack(tx)).filter(({ kind }) => used.includes(kind));
-  const failure = failureInWords(progress);
-  if (failure === null) await endAlert(tx, writeBackCauses.failing, nowMs);
+  const failing = failingAlert(progress);
+  if (failing === null) await endAlert(tx, writeBackCauses.failing, nowMs);
   else if (isCertain || progress.some(({ failures }) => failures >= failuresInRow))
-    await raiseAlert(tx, writeBackCauses.failing, failure, nowMs, {
-      targets: progress.filter(({ failures }) => failures > 0).map(({ kind }) => kind),
-    });
+    await raiseAlert(tx, writeBackCauses.failing, failing, nowMs);
   const refusals = (await countRefusals(tx)).filter(({ kind }) => used.includes(kind));
   if (refusals.length === 0) await endAlert(tx, writeBackCauses.refused, nowMs);
-  else {
-    const words = refusals.map(
-      ({ kind, count, recordKey, refusal }) =>
-        `${count} ${kind} could not be written back, among them ${recordKey}: ${refusal}`,
+  else
+    await raiseAlert(
+      tx,
+      writeBackCauses.refused,
+      {
+        code: 'write_back_refused',
+        refusals: refusals.map(({ refusal, ...row }) => ({ ...row, refusal: legacy(refusal) })),
+      },
+      nowMs,
     );
-    const message = `${words.join(' / ')} The others are written; these are tried again every quarter of an hour.`;
-    await raiseAlert(tx, writeBackCauses.refused, message, nowMs);
-  }
 }
 
 /** Ends all of them: where the write-back is off, nothing else would. */

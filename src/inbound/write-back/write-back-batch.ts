@@ -1,5 +1,6 @@
 import type { ErpReader } from '../../erp/erp-reader.js';
 import { clearPendingOf, type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
+import type { AlertFact } from '../../model/facts/alerts.js';
 import { defaultSource, type Entity, parseSourceKey, sourceOf } from '../../model/record.js';
 import type { WriteBackChange, WriteBackKind, WriteBackRow } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -187,12 +188,10 @@ export class WriteBackBatch {
     });
     if (moves === null || refusals.size > 0) return refusals;
     const cause = `${writeBackCauses.moves}.${kind}` as const;
-    const message =
-      `The statement writeBack.${kind}.upsert moves ${kind}.changedAt of the rows that it writes, so that capture reads them all again. ` +
-      'Nothing is sent twice, but write to a side table instead, or to a table without that column.';
-    if (moves) log.warn(message);
+    const alert: AlertFact = { code: 'write_back_moves_changed_at', kind };
+    if (moves) log.warn('Our own statement changes what capture reads', { alert });
     await lease.write('note whether capture sees our own change', (tx) =>
-      moves ? raiseAlert(tx, cause, message, nowMs()) : endAlert(tx, cause, nowMs()),
+      moves ? raiseAlert(tx, cause, alert, nowMs()) : endAlert(tx, cause, nowMs()),
     );
     return refusals;
   }

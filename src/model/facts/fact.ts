@@ -1,5 +1,6 @@
 import { type Outside, outside } from '../outside.js';
 import type { ActionFacts } from './actions.js';
+import type { AlertFacts } from './alerts.js';
 import type { FactOf } from './fact-of.js';
 import type { ListFacts } from './lists.js';
 import type { RecordFacts } from './records.js';
@@ -20,6 +21,7 @@ export interface AllFacts
     RecordFacts,
     ActionFacts,
     WorkFacts,
+    AlertFacts,
     ListFacts {}
 
 /**

@@ -1,6 +1,13 @@
+import type { Outside } from '../outside.js';
 import type { FactOf } from './fact-of.js';
 
 /** Facts about the work itself: pauses, alerts, failures of jobs and databases. */
-// biome-ignore lint/suspicious/noEmptyInterface: its codes are on their way
-export interface WorkFacts {}
+export interface WorkFacts {
+  /** The store's database did not do what it was asked. The message says what, where, and what to do next. */
+  store_failed: { unavailable: boolean; message: Outside };
+  /** `kind`: unreachable, query, mapping or request. */
+  erp_failed: { kind: string; message: Outside };
+  /** Anything else went wrong. */
+  failed: { message: Outside };
+}
 export type WorkFact = FactOf<WorkFacts>;

@@ -1,4 +1,5 @@
 import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
+import type { AlertFact } from '../../model/facts/alerts.js';
 import { type Entity, inSource, orderTotal, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -82,7 +83,7 @@ export interface CapturePageResult {
   /** The rows that the outbox knows by now. */
   seen: ReadRow[];
   /** What to say in the log now that it is written, or null. */
-  alert: string | null;
+  alert: AlertFact | null;
 }
 
 /** A record that was written to the outbox (or would be, in a dry run). */

@@ -259,7 +259,7 @@ class CapturePass {
       });
       this.#brakes.count(work.held, work.turnedKeys);
       this.#brakes.see(entity, work.seen);
-      if (work.alert !== null) this.context.log.error(work.alert);
+      if (work.alert !== null) this.context.log.error('Updates and removals are held', { alert: work.alert });
       addPage(this.result, this.#waiting, work);
       this.#note(work.touched);
     }

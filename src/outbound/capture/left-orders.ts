@@ -1,4 +1,5 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { AlertFact } from '../../model/facts/alerts.js';
 import type { LeftFact } from '../../model/facts/records.js';
 import { defaultSource, inSource, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -6,7 +7,6 @@ import { endAlert, raiseAlert } from '../../store/alerts.js';
 import { factColumns, factRow } from '../../store/fact-columns.js';
 import type { Lease } from '../../store/lease.js';
 import { insertRows, placeholders } from '../../store/rows.js';
-import { tell } from '../../words/words.js';
 
 /** So many are kept one by one; of more, something took very many at once, and the alert says how many. */
 const kept = 1000;
@@ -38,7 +38,7 @@ export async function noteLeftOrders(
     .map(({ sourceKey }) => sourceKey);
   const same = new Set(known.map(({ sourceKey }) => sourceKey).filter((key) => !over.includes(key)));
   const fresh = [...found].filter(([key]) => !same.has(key));
-  const message = leftInWords(left ?? new Map());
+  const alert = leftAlert(left ?? new Map(), source);
   const isNew = await lease.write('note which orders left', async (tx) => {
     const at = nowMs();
     if (over.length > 0) await tx.run(`DELETE FROM left_order WHERE source_key IN ${placeholders(over.length)}`, over);
@@ -63,22 +63,16 @@ export async function noteLeftOrders(
       ],
       at,
     );
-    if (message !== null)
-      return raiseAlert(tx, inSource('left.order', source), message, at, { orders: left?.size ?? 0 });
+    if (alert !== null) return raiseAlert(tx, inSource('left.order', source), alert, at);
     await endAlert(tx, inSource('left.order', source), at);
     return false;
   });
-  if (isNew && message !== null) log.warn(message);
+  if (isNew) log.warn('Orders are not pending any more, and nothing says why', { alert });
 }
 
-/** Pure. Null where there is nothing to say. */
-export function leftInWords(left: ReadonlyMap<string, LeftFact>): string | null {
+/** The alert about these orders; null where there are none. Pure. */
+export function leftAlert(left: ReadonlyMap<string, LeftFact>, source: string): AlertFact | null {
   if (left.size === 0) return null;
-  const some = [...left].slice(0, named).map(([key, reason]) => `${key} (${tell(reason)})`);
-  const more = left.size > named ? `, and ${left.size - named} more` : '';
-  const what = left.size === 1 ? '1 order that the service has is' : `${left.size} orders that the service has are`;
-  return (
-    `${what} not pending any more, and nothing says that it was cancelled or completed: ${some.join(', ')}${more}. ` +
-    'Nothing was sent. Correct orders.pending, or name the value in orders.completed or orders.cancelled.'
-  );
+  const some = [...left].slice(0, named).map(([key, reason]) => ({ key, reason }));
+  return { code: 'orders_left', source: source || null, orders: left.size, some };
 }

@@ -1,6 +1,8 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
 import { clearPendingOf } from '../../erp/write-back/erp-writer.js';
+import type { AlertFact } from '../../model/facts/alerts.js';
+import { legacy } from '../../model/facts/fact.js';
 import { defaultSource, type Entity, entities, inSource } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -24,7 +26,7 @@ import {
   turnedKeysBrake,
 } from './brake.js';
 import type { ReadRow } from './plan-row.js';
-import { brakeSource, heldInWords, raiseBrake, sourceInWords } from './raise-brake.js';
+import { brakeSource, heldInWords, raiseBrake } from './raise-brake.js';
 
 const batchSize = 500;
 
@@ -100,7 +102,7 @@ export class PassBrakes {
       if (before.brake !== null) await endAlert(tx, `source.${this.#of(entity)}`, nowMs());
       return { marks, alert: null };
     });
-    if (alert !== null) log.error(alert);
+    if (alert !== null) log.error('Updates and removals are held', { alert });
     this.#heed(entity, marks);
     return marks;
   }
@@ -109,15 +111,14 @@ export class PassBrakes {
   async #watchKeys(lease: Lease, entity: Entity, rows: number): Promise<void> {
     const { log, nowMs } = this.context;
     const cause = `keyless.${this.#of(entity)}` as const;
-    const [what, them] = rows === 1 ? ['1 row', 'it'] : [`${rows} rows`, 'them'];
-    const advice = `Give ${them} a key in the ERP, or leave ${them} out in the query.`;
-    const message = `${sourceInWords(this.context)}${what} of ${entity}s.query can not be sent: the key is NULL. ${advice}`;
+    const source = this.context.settings.source || null;
+    const alert: AlertFact = { code: 'rows_without_key', entity, source, rows };
     const isNew = await lease.write('note the rows without a key', async (tx) => {
-      if (rows > 0) return raiseAlert(tx, cause, message, nowMs(), { rows });
+      if (rows > 0) return raiseAlert(tx, cause, alert, nowMs());
       await endAlert(tx, cause, nowMs());
       return false;
     });
-    if (isNew) log.warn(message);
+    if (isNew) log.warn('Rows have no key', { alert });
   }
 
   /** @param rows of a page that the outbox knows by now */
@@ -238,17 +239,12 @@ export class PassBrakes {
 
   /** Says once that something waits for `waybill confirm`; over when nothing of the entity is held any more. */
   async #alertHeld(entity: Entity, held: number, reason: string): Promise<void> {
-    const message = `${sourceInWords(this.context)}${heldInWords(entity, held, reason)}. Look at them with \`waybill confirm\`.`;
+    const source = this.context.settings.source || null;
+    const alert: AlertFact = { code: 'changes_held', entity, source, held, reason: legacy(reason) };
     await this.context.store.transaction('say what is held', (tx) =>
-      raiseBrake(tx, this.context, {
-        entity,
-        cause: `held.${this.#of(entity)}`,
-        outcome: 'held',
-        message,
-        detail: { held },
-      }),
+      raiseBrake(tx, this.context, { entity, cause: `held.${this.#of(entity)}`, outcome: 'held', alert }),
     );
-    this.context.log.error(message);
+    this.context.log.error('Changes are held', { alert });
   }
 
   async #recall(tx: Tx): Promise<void> {

@@ -1,4 +1,6 @@
 import { appendAudit } from '../../audit/audit-log.js';
+import type { AlertFact } from '../../model/facts/alerts.js';
+import { legacy } from '../../model/facts/fact.js';
 import { type Entity, inSource } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type AlertCause, raiseAlert } from '../../store/alerts.js';
@@ -8,23 +10,29 @@ import type { Tx } from '../../store/store.js';
 /**
  * Puts a brake on a source, which holds its updates and removals until a person confirms, and
  * alerts once.
- * @returns what to say in the log when the transaction is committed; null when the brake was on
- * already
+ * @returns the alert, for the log when the transaction is committed; null where the brake was on already
  */
 export async function brakeSource(
   tx: Tx,
   context: JobContext,
   entity: Entity,
   brake: NonNullable<SourceMarks['brake']>,
-): Promise<string | null> {
-  const name = inSource(entity, context.settings.source);
+): Promise<AlertFact | null> {
+  const { source } = context.settings;
+  const name = inSource(entity, source);
   const before = await readMarks(tx, name);
   await writeMarks(tx, name, { ...before, brake });
   const { cause } = brake;
   if (before.brake?.cause === cause) return null;
-  const message = `${sourceInWords(context)}Updates and removals of ${entity}s are held: ${brake.reason}. Look at the ERP, then \`waybill confirm\`.`;
-  await raiseBrake(tx, context, { entity, cause: `source.${name}`, outcome: cause, message, detail: { cause } });
-  return message;
+  const alert: AlertFact = {
+    code: 'source_held',
+    entity,
+    source: source || null,
+    cause,
+    reason: legacy(brake.reason),
+  };
+  await raiseBrake(tx, context, { entity, cause: `source.${name}`, outcome: cause, alert });
+  return alert;
 }
 
 export async function raiseBrake(
@@ -34,18 +42,12 @@ export async function raiseBrake(
     entity: Entity;
     cause: AlertCause;
     outcome: string;
-    message: string;
-    detail: Record<string, string | number>;
+    alert: AlertFact;
   },
 ): Promise<void> {
-  const { entity, cause, outcome, message, detail } = raised;
-  await raiseAlert(tx, cause, message, nowMs(), detail);
-  await appendAudit(tx, [{ event: 'alert', outcome, entity, actor, detail: { message } }], nowMs());
-}
-
-/** Pure. What a message of a named source begins with. */
-export function sourceInWords({ settings: { source } }: Pick<JobContext, 'settings'>): string {
-  return source ? `Source ${source}: ` : '';
+  const { entity, cause, outcome, alert } = raised;
+  await raiseAlert(tx, cause, alert, nowMs());
+  await appendAudit(tx, [{ event: 'alert', outcome, entity, actor, detail: { message: alert } }], nowMs());
 }
 
 /** Pure. */

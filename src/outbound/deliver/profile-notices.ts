@@ -1,5 +1,7 @@
 import type { ServiceSettings } from '../../config/sections/service.js';
 import type { EndpointName } from '../../config/sections/service-endpoints.js';
+import type { AlertFact } from '../../model/facts/alerts.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type EndpointNotice, endpointAddress } from '../../service/endpoint-lifecycle.js';
@@ -12,30 +14,12 @@ const maxStates = 20;
 /** Puts on record, once an endpoint, that the service announces its end. It stays until the endpoint is another one. */
 export async function noteEndpoint({ store, log, nowMs, settings }: JobContext, notice: EndpointNotice): Promise<void> {
   const { endpoint, address, lifecycle } = notice;
-  const { deprecatedAt, sunsetAt } = lifecycle;
-  const message = endpointInWords(notice);
-  const details = {
-    endpoint,
-    baseUrl: settings.service.baseUrl,
-    address,
-    deprecatedAt: typeof deprecatedAt === 'number' ? new Date(deprecatedAt).toISOString() : deprecatedAt,
-    sunsetAt: sunsetAt === null ? null : new Date(sunsetAt).toISOString(),
-  };
+  const { baseUrl } = settings.service;
+  const end: AlertFact = { code: 'endpoint_ends', endpoint, baseUrl, address, ...lifecycle };
   const isNew = await store.transaction('note the end of an endpoint', (tx) =>
-    raiseAlert(tx, `endpoint.${endpoint}`, message, nowMs(), details),
+    raiseAlert(tx, `endpoint.${endpoint}`, end, nowMs()),
   );
-  if (isNew) log.warn(message, details);
-}
-
-function endpointInWords({ endpoint, address, lifecycle: { deprecatedAt, sunsetAt } }: EndpointNotice): string {
-  const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-  const said = [
-    ...(deprecatedAt === null
-      ? []
-      : [deprecatedAt === true ? 'is deprecated' : `is deprecated from ${day(deprecatedAt)}`]),
-    ...(sunsetAt === null ? [] : [`ends on ${day(sunsetAt)}`]),
-  ].join(' and ');
-  return `The service says that ${address} ${said}. Move service.endpoints.${endpoint} to its newer version${sunsetAt === null ? '' : ' before then'}.`;
+  if (isNew) log.warn('An endpoint of the service ends', { alert: end });
 }
 
 /** Which of these states the profile does not name. Pure. */
@@ -61,27 +45,27 @@ export async function noteStates(
   const added = unknown.filter((state) => !before.includes(state)).slice(0, Math.max(0, maxStates - before.length));
   if (added.length === 0) return [];
   const all = [...unknownStates(service.states[entity], before), ...added];
-  const list = all.map((state) => JSON.stringify(state)).join(', ');
-  const message = `The service gives ${entity}s states that service.states.${entity} does not name: ${list}. They are kept as they are; name them there.`;
-  await raiseAlert(tx, cause, message, nowMs, { entity, states: all });
+  await raiseAlert(tx, cause, { code: 'states_unnamed', entity, states: all }, nowMs);
   return added;
 }
 
 /** Whether what an alert says of the profile has changed since: the endpoint is another one, the states are named. Pure. */
-export function isOutdated({ cause, details }: Pick<Alert, 'cause' | 'details'>, service: ServiceSettings): boolean {
-  const endpoint = /^endpoint\.(\w+)$/.exec(cause)?.[1];
-  if (endpoint !== undefined) {
-    const { baseUrl = service.baseUrl, address } = details;
-    return baseUrl !== service.baseUrl || endpointAddress(service.endpoints, endpoint as EndpointName) !== address;
+export function isOutdated({ message }: Pick<Alert, 'message'>, service: ServiceSettings): boolean {
+  switch (message.code) {
+    case 'endpoint_ends':
+      return (
+        message.baseUrl !== service.baseUrl ||
+        endpointAddress(service.endpoints, message.endpoint as EndpointName) !== message.address
+      );
+    case 'states_unnamed':
+      return unknownStates(service.states[message.entity], message.states).length === 0;
+    default:
+      return false;
   }
-  const entity = /^states\.(customer|order)$/.exec(cause)?.[1];
-  if (entity === undefined) return false;
-  return unknownStates(service.states[entity as Entity], statesOf({ details })).length === 0;
 }
 
-function statesOf(alert: Pick<Alert, 'details'> | undefined): string[] {
-  const states = alert?.details.states;
-  return Array.isArray(states) ? states.filter((state) => typeof state === 'string') : [];
+function statesOf(alert: Pick<Alert, 'message'> | undefined): readonly string[] {
+  return alert?.message.code === 'states_unnamed' ? alert.message.states : [];
 }
 
 const causes = {
@@ -97,15 +81,18 @@ const alertMs = 24 * 3_600_000;
 export async function raiseForbiddenRead(
   tx: Tx,
   purpose: keyof typeof causes,
-  reason: string,
-  record: { [name: string]: JsonValue },
+  reason: Fact,
+  record: { readonly [name: string]: JsonValue },
   nowMs: number,
 ): Promise<void> {
-  const message = `The service does not let us read ${JSON.stringify(record)}: ${reason}. Everything else goes on. Check service.endpoints.${endpoints[purpose]} and the permissions of the account.`;
-  await raiseAlert(tx, causes[purpose], message, nowMs, { ...record, lastAt: nowMs });
+  const endpoint = endpoints[purpose];
+  const id = Object.values(record).join(' ');
+  await raiseAlert(tx, causes[purpose], { code: 'read_forbidden', endpoint, id, reason, lastAt: nowMs }, nowMs);
 }
 
 /** Whether an alert is about a forbidden read, and none was forbidden for a day. Pure. */
-export function isPastForbiddenRead({ cause, details }: Pick<Alert, 'cause' | 'details'>, nowMs: number): boolean {
-  return Object.values<string>(causes).includes(cause) && nowMs - Number(details.lastAt) > alertMs;
+export function isPastForbiddenRead({ cause, message, sinceAt }: Alert, nowMs: number): boolean {
+  // Of one that an earlier version raised, the last time is not known: a new refusal raises it again.
+  const lastAt = message.code === 'read_forbidden' ? message.lastAt : sinceAt;
+  return Object.values<string>(causes).includes(cause) && nowMs - lastAt > alertMs;
 }

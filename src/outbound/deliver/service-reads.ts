@@ -1,3 +1,4 @@
+import { legacy } from '../../model/facts/fact.js';
 import type { JsonValue } from '../../model/record.js';
 import type { Failure, ReadAnswer } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -136,7 +137,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
       await endAttempts(tx, [{ attempt: attemptId, sent, message: null, detail }], this.context.actor, at);
       if (verdict.kind === 'read') await question.keep(tx, verdict.value, at, sentAtMs ?? at);
       if (purpose !== 'list_invoices' && verdict.kind === 'misconfigured')
-        await raiseForbiddenRead(tx, purpose, verdict.reason, question.detail, at);
+        await raiseForbiddenRead(tx, purpose, legacy(verdict.reason), question.detail, at);
       const asks = purpose === 'list_invoices' ? 'list' : 'record';
       heard.push({ asks, verdict, parkedAs: null, shownReason: 'reason' in verdict ? verdict.reason : '', sentAtMs });
     }

@@ -1,3 +1,4 @@
+import { outside } from '../../model/outside.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
 import { nodeNameHere, redisAlertOf } from '../../store/nodes.js';
@@ -179,8 +180,8 @@ export class ClusterDispatcher implements Dispatcher {
     this.#awaySince ??= now;
     if (now - this.#awaySince < tellAfterMs || this.#toldOf === reason) return;
     this.#toldOf = reason;
-    const message = `Node ${this.#node} delivers without Redis (${reason}): orders go out, and the nodes share the work less evenly. Check cluster.redis and the server.`;
-    await this.#note((tx, nowMs) => raiseAlert(tx, redisAlertOf(this.#node), message, nowMs));
+    const alert = { code: 'redis_away', node: this.#node, reason: outside(reason) } as const;
+    await this.#note((tx, nowMs) => raiseAlert(tx, redisAlertOf(this.#node), alert, nowMs));
   }
 
   async #back(version: string): Promise<void> {

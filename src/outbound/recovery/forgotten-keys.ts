@@ -68,16 +68,8 @@ export async function doubtOrderKeys(
   });
   await appendAudit(tx, lines, nowMs);
   const count = (await tx.value<number>(`SELECT COUNT(*) FROM outbox_message WHERE ${doubted}`)) ?? 0;
-  const next = canLookUp
-    ? 'Waybill asks the service for each of them.'
-    : 'Name the ids of those that are there (`waybill outbox resolve --entity order --delivered --file ids.csv --reason "…"`); `--not-delivered` sends the others.';
-  await raiseAlert(
-    tx,
-    forgottenKeysAlert,
-    `${resent.existed} customers that were sent again under their keys exist at the service already, and ${resent.acknowledged} were acknowledged: it may have forgotten the keys. ${count} orders that may have been sent are not sent again. ${next}`,
-    nowMs,
-    { ...resent, orders: count },
-  );
+  const alert = { code: 'keys_forgotten', ...resent, orders: count, isAsked: canLookUp } as const;
+  await raiseAlert(tx, forgottenKeysAlert, alert, nowMs);
   return canLookUp ? 0 : ids.length;
 }
 

@@ -7,6 +7,8 @@ import { unprovenSince } from '../../../src/inbound/invoices/pull-record.js';
 import { endPulled } from '../../../src/inbound/webhooks/read-announced.js';
 import { insertEvent } from '../../../src/inbound/webhooks/webhook-rows.js';
 import { openAlerts } from '../../../src/store/alerts.js';
+import { tell } from '../../../src/words/words.js';
+import { alertsInWords } from '../../support/alerts.js';
 import { type LabOptions, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 
 describe('dropBrake', () => {
@@ -15,7 +17,8 @@ describe('dropBrake', () => {
   it('holds what is more than maxDrops and more than maxDropShare, and says how many', () => {
     expect(dropBrake({ leaving: 10, listed: 10 }, limits)).to.equal(null);
     expect(dropBrake({ leaving: 11, listed: 22 }, limits)).to.equal(null);
-    expect(dropBrake({ leaving: 11, listed: 21 }, limits)).to.equal(
+    const held = dropBrake({ leaving: 11, listed: 21 }, limits);
+    expect(held && tell(held)).to.equal(
       '11 of 21 listed invoices would leave the list at once, more than invoices.maxDrops (10) and invoices.maxDropShare (0.5) allow',
     );
     expect(dropBrake({ leaving: 29, listed: 100 }, { maxDrops: 0, maxDropShare: 0.29 })).to.equal(null);
@@ -53,8 +56,7 @@ onAnyLab('a drop of many invoices at once', (kit) => {
   const listed = async () =>
     (await kit.rows('SELECT amount FROM invoice WHERE unlisted_at IS NULL ORDER BY amount')).map((row) => row.amount);
   const held = () => kit.store.read('look', (tx) => listHeldInvoices(tx, 100));
-  const alerts = () =>
-    kit.store.read('look', async (tx) => (await openAlerts(tx)).filter(({ cause }) => cause === 'held.invoices'));
+  const alerts = () => alertsInWords(kit, "open_cause='held.invoices'");
 
   it('ends the events that asked for a pull: the next one is that of the schedule, not another one for them', async () => {
     const { lab, showNothing } = await start();

@@ -188,7 +188,7 @@ onSqliteLabAnd('postgres', 'pull', (kit) => {
     lab.sandbox.setFaults([elsewhere, shortPage]);
     expect(await lab.pull()).to.deep.include({ outcome: 'unproven', asked: 2, unlisted: 0, missed: 2 });
     expect(await listed()).to.deep.equal([1, 2, 3]);
-    expect(await kit.rows("SELECT message FROM alert WHERE cause='read_invoice.forbidden'")).to.have.length(1);
+    expect(await kit.rows("SELECT cause FROM alert WHERE cause='read_invoice.forbidden'")).to.have.length(1);
     // Nothing stands on the list that could be found by its number.
     lab.sandbox.setFaults([elsewhere, { ...shortPage, body: { data: [], total: 3 } }]);
     expect(await lab.pull()).to.deep.include({ outcome: 'unproven', unlisted: 0, missed: 3 });

@@ -13,10 +13,10 @@ import type { SampleErpTarget } from '../../../src/lab/sample-erp/create-sample-
 import type { WriteBackChange, WriteBackKind } from '../../../src/model/write-back.js';
 import { sync } from '../../../src/operator/sync.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
-import { openAlerts } from '../../../src/store/alerts.js';
 import { Lease } from '../../../src/store/lease.js';
 import { markDue } from '../../../src/store/write-back-due.js';
 import { onSqliteAnd, type StoreKit, useStore } from '../../store/stores.js';
+import { alertsInWords } from '../../support/alerts.js';
 import { wallTimeNow } from '../../support/change-sample-erp.js';
 import { forged } from '../../support/forged.js';
 import { type Lab, type LabOptions, useLab } from '../../support/jobs/job-lab.js';
@@ -111,8 +111,7 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       pass: (laterMs = 0, writer = office.writer) =>
         writeBack({ ...lab.context, nowMs: () => Date.now() + laterMs }, { writer, reader: lab.reader }),
       rows: (table) => lab.readErp(`SELECT * FROM ${table} ORDER BY 1`),
-      alerts: async () =>
-        (await kit.store.read('look', openAlerts)).map(({ cause, message }) => `${cause}: ${message}`),
+      alerts: async () => (await alertsInWords(kit)).map(({ cause, message }) => `${cause}: ${message}`),
     };
     return office;
   };

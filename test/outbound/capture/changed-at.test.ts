@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { useStore } from '../../store/stores.js';
+import { alertsInWords } from '../../support/alerts.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { type Lab, type LabKit, onSqliteLabAnd, useLab } from '../../support/jobs/job-lab.js';
 
 function tests(kit: LabKit): void {
-  const sourceAlerts = () => kit.rows("SELECT message FROM alert WHERE cause LIKE 'source.%'");
+  const sourceAlerts = () => alertsInWords(kit, "cause LIKE 'source.%'");
   const cursorOf = async () =>
     (await kit.rows("SELECT changed_at, high_changed_at FROM capture_cursor WHERE name='order'"))[0];
   const setCursor = (assignment: string, ...values: string[]) =>

@@ -3,10 +3,10 @@ import type { Fact } from '../../../src/model/facts/fact.js';
 import { outside } from '../../../src/model/outside.js';
 import { describeStory } from '../../../src/operator/describe-story.js';
 import { tellStory } from '../../../src/operator/tell-story.js';
-import { leftInWords } from '../../../src/outbound/capture/left-orders.js';
-import { openAlerts } from '../../../src/store/alerts.js';
+import { leftAlert } from '../../../src/outbound/capture/left-orders.js';
 import { factOf } from '../../../src/store/fact-columns.js';
-import { tell } from '../../../src/words/words.js';
+import { tell, tellWhole } from '../../../src/words/words.js';
+import { alertsInWords } from '../../support/alerts.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
 import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 
@@ -29,8 +29,7 @@ onSqliteLabAnd('postgres', 'an order of the service that is not pending any more
           reason: tell(factOf(String(row.reason_code), String(row.reason_data)) as Fact),
         }),
       );
-    const alerts = async () =>
-      (await kit.store.read('look', openAlerts)).map(({ cause, message }) => `${cause}: ${message}`);
+    const alerts = async () => (await alertsInWords(kit)).map(({ cause, message }) => `${cause}: ${message}`);
     return { lab, keys, set, left, alerts };
   };
 
@@ -136,8 +135,9 @@ describe('orders that left', () => {
           (_, i) => [`${i}`, { code: 'left_with_status', column: 'status', value: outside('x') }] as const,
         ),
       );
-    expect(leftInWords(of(0))).to.equal(null);
-    expect(leftInWords(of(7)))
+    expect(leftAlert(of(0), '')).to.equal(null);
+    const alert = leftAlert(of(7), '');
+    expect(alert && tellWhole(alert))
       .to.include('7 orders that the service has are')
       .and.include('4 (status is "x"), and 2 more.');
   });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { readOrder } from '../../../src/inbound/orders/read-order.js';
+import { alertsInWords } from '../../support/alerts.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { messageOf, orderNumbers } from '../../support/jobs/service-of.js';
 
@@ -88,7 +89,7 @@ onAnyLab('the profile of a service', (kit) => {
     lab.sandbox.setFaults([{ kind: 'invalid-json-shape', body: { state: 'new' }, match: { path: '/v1/customers' } }]);
     await lab.capture();
     await lab.deliver();
-    const [alert] = await kit.rows("SELECT message FROM alert WHERE cause='states.customer'");
+    const [alert] = await alertsInWords(kit, "cause='states.customer'");
     expect(alert?.message).to.include('service.states.customer does not name');
   });
 });

@@ -5,8 +5,9 @@ import { bindEnvironment } from '../../../src/outbound/deliver/go-live.js';
 import { noteEndpoint } from '../../../src/outbound/deliver/profile-notices.js';
 import { openAlerts } from '../../../src/store/alerts.js';
 import { onAnyStore } from '../../store/stores.js';
+import { alertsInWords } from '../../support/alerts.js';
 import { everyAttempt } from '../../support/every-attempt.js';
-import { type Lab, type LabKit, onAnyLab, useLab } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab, useLab } from '../../support/jobs/job-lab.js';
 import {
   expectAllAtService,
   expectOneBodyPerKey,
@@ -14,9 +15,6 @@ import {
   orderNumbers,
   statesOf,
 } from '../../support/jobs/service-of.js';
-
-const alertsOf = async (kit: LabKit) =>
-  kit.rows('SELECT cause, message FROM alert WHERE open_cause IS NOT NULL ORDER BY cause');
 
 onAnyLab('the profile of a service', (kit) => {
   describe('that wants the key in the body', () => {
@@ -104,8 +102,8 @@ onAnyLab('the profile of a service', (kit) => {
     await lab.changeErp("UPDATE sales_orders SET status='confirmed'");
     await lab.capture({ sweep: true });
     await lab.deliver();
-    expect(await alertsOf(kit)).to.have.length(1);
-    const [alert] = await alertsOf(kit);
+    expect(await alertsInWords(kit)).to.have.length(1);
+    const [alert] = await alertsInWords(kit);
     expect(alert).to.include({ cause: 'states.order' });
     expect(alert?.message).to.contain('service.states.order does not name: "confirmed"');
     expect(lab.log.filter((line) => line.includes('a state that the settings do not name'))).to.have.length(1);
@@ -119,7 +117,7 @@ onAnyLab('the profile of a service', (kit) => {
       const changes = await alertChanges(tx, named.settings, Date.now(), await openAlerts(tx));
       if (changes) await writeAlertChanges(tx, changes, Date.now());
     });
-    expect(await alertsOf(kit)).to.deep.equal([]);
+    expect(await alertsInWords(kit)).to.deep.equal([]);
   });
 
   it('keeps one warning of the end of an endpoint, until the endpoint is another one', async () => {
@@ -128,9 +126,10 @@ onAnyLab('the profile of a service', (kit) => {
     const notice = { endpoint: 'createOrder', address: 'POST /v1/orders' } as const;
     await noteEndpoint(lab.context, { ...notice, lifecycle: { deprecatedAt: true, sunsetAt: null } });
     await noteEndpoint(lab.context, { ...notice, lifecycle: { deprecatedAt: Date.UTC(2026, 8, 1), sunsetAt } });
-    expect(await alertsOf(kit)).to.deep.equal([
+    expect(await alertsInWords(kit)).to.deep.equal([
       {
         cause: 'endpoint.createOrder',
+        isOver: false,
         message:
           'The service says that POST /v1/orders is deprecated from 2026-09-01 and ends on 2027-03-31. ' +
           'Move service.endpoints.createOrder to its newer version before then.',

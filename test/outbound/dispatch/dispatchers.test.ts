@@ -7,6 +7,7 @@ import { factsOf } from '../../../src/outbound/dispatch/redis-client.js';
 import { coarseLimit } from '../../../src/outbound/dispatch/redis-queue.js';
 import { systemClock } from '../../../src/store/clock.js';
 import { useStore } from '../../store/stores.js';
+import { alertsInWords } from '../../support/alerts.js';
 import { useLab } from '../../support/jobs/job-lab.js';
 import { useRedis } from '../../support/use-redis.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -212,14 +213,14 @@ describe('the dispatchers', () => {
     const { server } = redis;
     let aheadMs = 0;
     const dispatcher = await cluster(() => aheadMs);
-    const alerts = () => kit.rows("SELECT cause, message, over_at FROM alert WHERE cause LIKE 'redis.%'");
+    const alerts = () => alertsInWords(kit, "cause LIKE 'redis.%'");
     const turnsUntil = (what: string, isSo: (open: boolean[]) => boolean) =>
       waitFor(what, async () => {
         await turn(dispatcher, new Due({ news: 1 }));
         // A restart of seconds is told to nobody.
         const found = await alerts();
         aheadMs += 1_000;
-        return isSo(found.map((row) => row.over_at === null));
+        return isSo(found.map(({ isOver }) => !isOver));
       });
     await server.kill();
     await turnsUntil('it is told', (open) => open[0] === true);

@@ -4,6 +4,7 @@ import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alert
 import { recover } from '../../../src/operator/recover.js';
 import { areKeysForgotten } from '../../../src/outbound/recovery/forgotten-keys.js';
 import { openAlerts } from '../../../src/store/alerts.js';
+import { alertsInWords } from '../../support/alerts.js';
 import { type Lab, type LabOptions, onEveryLab } from '../../support/jobs/job-lab.js';
 import { holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
 import { say } from '../../support/jobs/say.js';
@@ -51,7 +52,7 @@ onEveryLab('a recovery at a service that has forgotten the keys', (kit) => {
       const changes = await alertChanges(tx, lab.settings, Date.now(), await openAlerts(tx));
       if (changes) await writeAlertChanges(tx, changes, Date.now());
     });
-    return kit.rows("SELECT message FROM alert WHERE open_cause='keys.forgotten'");
+    return alertsInWords(kit, "open_cause='keys.forgotten'");
   };
 
   it('sends no order a second time, and says why', async () => {

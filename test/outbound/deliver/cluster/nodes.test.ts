@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { describeStatus } from '../../../../src/daemon/describe-status.js';
 import { checkStatus, readStatus } from '../../../../src/daemon/read-status.js';
+import { outside } from '../../../../src/model/outside.js';
 import type { JobContext } from '../../../../src/ops/job-context.js';
 import { claimMessages } from '../../../../src/outbound/deliver/claim-messages.js';
 import { sourcesInWords } from '../../../../src/outbound/deliver/cluster/membership.js';
@@ -246,7 +247,7 @@ onServers('nodes of a cluster', (store) => {
     const second = await start(b);
     await kit.store.transaction('let it end', async (tx) => {
       await tx.run(`UPDATE lease SET expires_at=${tx.nowMs}-1 WHERE name='node/a'`);
-      await raiseAlert(tx, redisAlertOf('a'), 'Node a delivers without Redis.', Date.now());
+      await raiseAlert(tx, redisAlertOf('a'), { code: 'redis_away', node: 'a', reason: outside('away') }, Date.now());
     });
     const twin = asNode(a.another({ actor: 'twin', store: await kit.connect() }), 'a');
     expect(await join(twin)).to.include({ holder: 'node a itself, whose last requests still count' });

@@ -1,0 +1,53 @@
+import type { Outside } from '../outside.js';
+import type { Entity } from '../record.js';
+import type { WriteBackKind } from '../write-back.js';
+import type { FactOf, NoData, PartFact } from './fact-of.js';
+import type { DropFact } from './lists.js';
+import type { LeftFact } from './records.js';
+
+/** Something that a person should know of. The default source is null. */
+export interface AlertFacts {
+  /** `until`: null where only a person ends it. */
+  pause_in_force: { lane: string; pause: string; until: number | null; reason: PartFact };
+  /** `isMore`: counting stopped there. */
+  messages_parked: { count: number; isMore: boolean };
+  job_failing: {
+    job: 'capture' | 'pull';
+    source: string | null;
+    failures: number;
+    failingSince: number | null;
+    failure: PartFact | null;
+  };
+  /** Delivered orders that the service no longer has, and the key of one. */
+  orders_gone: { count: number; sourceKey: string };
+  nothing_succeeds: { hours: number; lastSuccess: number | null };
+  /** Changes that one scan found, or that are suspicious by themselves. */
+  changes_held: { entity: Entity; source: string | null; held: number; reason: PartFact };
+  /** All updates and removals, because something is wrong with the source itself. */
+  source_held: { entity: Entity; source: string | null; cause: string; reason: PartFact };
+  rows_without_key: { entity: Entity; source: string | null; rows: number };
+  orders_left: { source: string | null; orders: number; some: readonly { key: string; reason: LeftFact }[] };
+  /** `isAsked`: the service is asked for each of the orders; otherwise a person has to look. */
+  keys_forgotten: { acknowledged: number; existed: number; orders: number; isAsked: boolean };
+  /** `deprecatedAt`: true where the service names no day. */
+  endpoint_ends: {
+    endpoint: string;
+    baseUrl: string;
+    address: string;
+    deprecatedAt: number | true | null;
+    sunsetAt: number | null;
+  };
+  states_unnamed: { entity: Entity; states: readonly string[] };
+  read_forbidden: { endpoint: string; id: string; reason: PartFact; lastAt: number };
+  /** `drop`: what the last list would take off at once; null: only what was held before is missing still. */
+  invoices_held: { leaving: number; some: readonly string[]; drop: DropFact | null };
+  webhooks_forged: NoData;
+  write_back_failing: { targets: readonly WriteBackKind[]; failures: readonly PartFact[] };
+  write_back_refused: {
+    refusals: readonly { kind: WriteBackKind; count: number; recordKey: string; refusal: PartFact }[];
+  };
+  write_back_moves_changed_at: { kind: WriteBackKind };
+  redis_away: { node: string; reason: Outside };
+}
+
+export type AlertFact = FactOf<AlertFacts>;

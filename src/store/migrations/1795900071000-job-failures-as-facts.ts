@@ -1,0 +1,19 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
+
+export const jobFailureFacts: readonly FactColumn[] = [{ table: 'job_run', sentences: 'failure', name: 'failure' }];
+
+/** Says as a fact why the last runs of a job failed. */
+export class JobFailuresAsFacts1795900071000 implements MigrationInterface {
+  name = 'JobFailuresAsFacts1795900071000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    for (const column of jobFailureFacts) await sentencesToFacts(runner, column);
+  }
+
+  async down(): Promise<void> {
+    throw new Error(
+      'A fact cannot become the sentence again that it was. Restore the copy that was made before the upgrade.',
+    );
+  }
+}
