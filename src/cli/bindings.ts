@@ -1,97 +1,23 @@
-import { Argument, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { Entity, JsonValue } from '../model/record.js';
-import { moveProblem, moveRecordBinding, newestMessage } from '../operator/actions/move-binding.js';
-import { checkClaims, checkInWords, sidesInWords, unasked } from '../operator/check-claims.js';
-import type { FindBy } from '../operator/find-records.js';
 import { shorten } from '../operator/format.js';
 import { type Adoption, countAdoptions, differingFields, listAdoptions } from '../outbound/outbox/adoptions.js';
+import { actionCommands } from './actions/action-commands.js';
 import { exportBindings } from './bindings-file.js';
-import {
-  type CommandApp,
-  checkReason,
-  confirm,
-  defined,
-  describeCommand,
-  entityOption,
-  exitCode,
-  inApp,
-  jsonCommand,
-  limitOption,
-  sourceOption,
-} from './command.js';
+import { type CommandApp, defined, describeCommand, entityOption, inApp, jsonCommand, limitOption } from './command.js';
 import { writeGivenFile } from './given-file.js';
-import { byOption, meantBy } from './named-records.js';
 
 const maxFields = 20;
 const maxValueLength = 60;
 
 export function bindingsCommand(): Command {
-  return describeCommand(
+  const bindings = describeCommand(
     'bindings',
     'Export what the service has acknowledged of each record, regularly: it helps to recover a lost store.',
     'waybill bindings export bindings-2026-11-21.jsonl',
-  )
-    .addCommand(exportCommand())
-    .addCommand(adoptedCommand())
-    .addCommand(moveCommand());
-}
-
-interface MoveOptions {
-  by?: FindBy;
-  from: string;
-  to: string;
-  unchecked?: boolean;
-  reason: string;
-  yes?: boolean;
-}
-
-function moveCommand(): Command {
-  return jsonCommand(
-    'move',
-    'Say that a record is another one at the service than Waybill has on record. You name both ids.',
-    'waybill bindings move order 4711 --from ord_93 --to ord_94 --reason "ord_93 was made twice, and removed"',
-  )
-    .addArgument(new Argument('<entity>', 'what it is').choices(['customer', 'order']))
-    .argument('<key>', 'its key in the ERP, its number, or its code')
-    .addOption(byOption('KEY'))
-    .addOption(sourceOption())
-    .requiredOption('--from <id>', 'the id that it has on record')
-    .requiredOption('--to <id>', 'the id that is right')
-    .option('--unchecked', 'you looked at the service yourself: do not ask it')
-    .requiredOption('--reason <text>', 'why, for the audit')
-    .option('--yes', 'do it without asking')
-    .action(inApp(move, { needsStore: true, check: checkReason }));
-}
-
-async function move(app: CommandApp, options: MoveOptions, entity: Entity, name: string): Promise<number> {
-  const { context, output, store } = app;
-  const { from, to, unchecked, reason, yes } = options;
-  const [found] = await meantBy(app, [name], options.by, entity);
-  const sourceKey = found?.sourceKey ?? app.keyOf(name);
-  const asked = { entity, sourceKey, from, to };
-  const refuse = (problem: string) => {
-    output.json({ ...asked, moved: false, problem });
-    output.line(`Nothing was done with ${entity} ${sourceKey}: ${problem}.`);
-    return exitCode.failed;
-  };
-  const { problem, messageId } = await store.read('look at a binding', async (tx) => ({
-    problem: await moveProblem(tx, asked),
-    messageId: await newestMessage(tx, asked),
-  }));
-  if (problem !== null) return refuse(problem);
-  const claims = messageId === null ? [] : [{ messageId, entity, serviceId: to }];
-  const checks = unchecked ? null : await checkClaims(context, app.client, claims);
-  const check = (messageId !== null && checks?.get(messageId)) || unasked;
-  if (check.kind !== 'same' && !unchecked)
-    return refuse(`${checkInWords(to, check)}. Look there yourself. To move it all the same: --unchecked`);
-  const shown = check.sides.length > 0 ? ` The service shows ${to}: ${sidesInWords(check.sides)}.` : '';
-  output.line(`${entity} ${sourceKey} is ${from} at the service by now, and will be ${to}.${shown}`);
-  if (!(await confirm('Move it?', yes))) return exitCode.failed;
-  const left = await moveRecordBinding(context, asked, reason, check);
-  if (left !== null) return refuse(left);
-  output.json({ ...asked, moved: true, check: check.kind });
-  output.line('Done. The next pass compares it with the ERP and sends what differs.');
-  return exitCode.done;
+  );
+  for (const one of [exportCommand(), adoptedCommand(), ...actionCommands('bindings')]) bindings.addCommand(one);
+  return bindings;
 }
 
 function exportCommand(): Command {

@@ -1,8 +1,11 @@
 import { Argument, type Command } from 'commander';
 import { defaultSource, inSource } from '../model/record.js';
-import { pausableJobs, pauseJobs, resumeLanes } from '../operator/actions/pause-jobs.js';
+import { actions } from '../operator/actions/actions.js';
+import { pausableJobs, type Resumed } from '../operator/actions/pause-jobs.js';
 import { type Lane, laneArguments } from '../store/lane-pauses.js';
+import { actionContext } from './actions/carry-out.js';
 import {
+  type CommandApp,
   type CommonOptions,
   checkReason,
   configFlag,
@@ -30,9 +33,10 @@ export function pauseCommand(): Command {
     .requiredOption('--reason <text>', 'why, for the audit')
     .action(
       inApp(
-        async ({ context, output, source }, options: PauseOptions, lane: Lane | undefined) => {
+        async (app, options: PauseOptions, lane: Lane | undefined) => {
+          const { output, source } = app;
           const jobs = lanesOf(lane, source) ?? pausableJobs;
-          await pauseJobs(context, jobs, options.reason);
+          await act('pause', app, jobs, options.reason);
           const named = lane ? ` ${lane}${source ? ` --source ${source}` : ''}` : '';
           output.line(
             `Paused: ${jobs.join(', ')}. Go on with: waybill resume${named}${configFlag(options)} --reason "…"`,
@@ -59,15 +63,21 @@ export function resumeCommand(): Command {
     .option('--reason <text>', 'why, for the audit', 'no reason given')
     .action(
       inApp(
-        async ({ context, output, source }, { reason }: { reason: string }, lane: Lane | undefined) => {
+        async (app, { reason }: { reason: string }, lane: Lane | undefined) => {
+          const { output, source } = app;
           const lanes = lanesOf(lane, source) ?? [...pausableJobs, 'service'];
-          const { count, ended } = await resumeLanes(context, lanes, reason);
+          const { count, ended } = (await act('resume', app, lanes, reason)).data as Resumed;
           const named = ended.map(laneArguments).join(', ');
           output.line(count > 0 ? `Ended ${count} pause${count > 1 ? 's' : ''}: ${named}.` : 'Nothing was paused.');
         },
         { needsStore: true, check: checkReason },
       ),
     );
+}
+
+async function act(name: 'pause' | 'resume', app: CommandApp, lanes: readonly Lane[], reason: string) {
+  const context = actionContext(app);
+  return (await actions[name].preview(context, lanes, {})).act(context, { reason, insists: false });
 }
 
 /** Of several sources only capture stops by itself. @returns null: no lane is named */

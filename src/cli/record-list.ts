@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { pipeline, Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { CsvError, type Info, parse } from 'csv-parse';
-import type { NamedRecords } from '../operator/actions/message-actions.js';
+import type { NamedRecords } from '../operator/actions/action.js';
 import type { AdoptionLine } from '../outbound/adoption/adopt-file.js';
 import { UsageError } from './command.js';
 
@@ -104,9 +104,9 @@ function lineOf(
 /** Reads a list whole. A key or an id that several lines name is used for none of them: which line is right is not to be guessed. */
 export async function readNamedRecords(file: string, columns: 1 | 2): Promise<NamedRecords> {
   const lines: Extract<AdoptionLine, { sourceKey: string }>[] = [];
-  const unusable: { key: string; why: string }[] = [];
+  const unusable: { key: string; problem: string }[] = [];
   for await (const one of readRecordList(file, columns))
-    if ('problem' in one) unusable.push({ key: `line ${one.line}`, why: one.problem });
+    if ('problem' in one) unusable.push({ key: `line ${one.line}`, problem: one.problem });
     else lines.push(one);
   const linesOf = (nameOf: (line: (typeof lines)[number]) => string) =>
     lines.reduce(
@@ -118,9 +118,9 @@ export async function readNamedRecords(file: string, columns: 1 | 2): Promise<Na
   for (const { sourceKey: key, serviceId, line } of lines) {
     const sameKey = byKey.get(key) as number[];
     const sameId = columns === 2 ? (byId.get(serviceId) as number[]) : [line];
-    if (sameKey.length > 1) unusable.push({ key, why: `the key stands in the lines ${sameKey.join(', ')}` });
+    if (sameKey.length > 1) unusable.push({ key, problem: `the key stands in the lines ${sameKey.join(', ')}` });
     else if (sameId.length > 1)
-      unusable.push({ key, why: `the id ${serviceId} stands in the lines ${sameId.join(', ')}` });
+      unusable.push({ key, problem: `the id ${serviceId} stands in the lines ${sameId.join(', ')}` });
     else idByKey.set(key, columns === 2 ? serviceId : null);
   }
   return { idByKey, unusable };

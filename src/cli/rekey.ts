@@ -171,7 +171,7 @@ async function changeKeys(
     output.line(unchanged(plural));
     return exitCode.done;
   }
-  showPlan(app, plan, plural);
+  showRekey(app, plan, plural);
   if (plan.problem !== null || dryRun) {
     answer(false);
     if (plan.problem !== null) output.line(`Not done: ${plan.problem}.`);
@@ -186,7 +186,7 @@ async function changeKeys(
   return exitCode.done;
 }
 
-function showPlan(
+function showRekey(
   { output }: CommandApp,
   { change, matches, ambiguous, gone, unknown }: RekeyPlan,
   plural: Plural,
@@ -211,6 +211,6 @@ async function readNamed(file: string | undefined): Promise<Map<string, string>>
   if (file === undefined) return new Map();
   const { idByKey, unusable } = await readNamedRecords(file, 2);
   const [wrong] = unusable;
-  if (wrong) throw new UsageError(`${file}, ${wrong.key}: ${wrong.why}.`);
+  if (wrong) throw new UsageError(`${file}, ${wrong.key}: ${wrong.problem}.`);
   return idByKey as Map<string, string>;
 }

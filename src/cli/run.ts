@@ -21,7 +21,6 @@ const commands: Record<string, () => Promise<Command>> = {
   confirm: async () => (await import('./confirm.js')).confirmCommand(),
   outbox: async () => (await import('./outbox.js')).outboxCommand(),
   explain: async () => (await import('./explain.js')).explainCommand(),
-  forget: async () => (await import('./forget.js')).forgetCommand(),
   audit: async () => (await import('./audit.js')).auditCommand(),
   invoices: async () => (await import('./invoices.js')).invoicesCommand(),
   webhooks: async () => (await import('./webhooks.js')).webhooksCommand(),
@@ -41,15 +40,22 @@ const commands: Record<string, () => Promise<Command>> = {
   man: async () => (await import('./shell/man-page.js')).manCommand(wholeProgram),
 };
 
-export function allCommands(): Promise<Command[]> {
-  return Promise.all(Object.values(commands).map((load) => load()));
+/** Commands that are made from the table of actions alone. */
+async function commandsOfActions(): Promise<Command[]> {
+  return (await import('./actions/action-commands.js')).actionCommands();
+}
+
+export async function allCommands(): Promise<Command[]> {
+  return [...(await Promise.all(Object.values(commands).map((load) => load()))), ...(await commandsOfActions())];
 }
 
 /** Loads only the command that is typed: all of them take half a second of CPU. Help and mistakes need all. */
 async function commandsFor(name = ''): Promise<Command[]> {
   if (name === '--version' || name === '-V') return [];
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  return load ? [await load()] : allCommands();
+  if (load) return [await load()];
+  const acting = (await commandsOfActions()).filter((one) => one.name() === name);
+  return acting.length > 0 ? acting : allCommands();
 }
 
 function programWith(some: readonly Command[]): Command {

@@ -20,7 +20,7 @@ import {
   UsageError,
 } from './command.js';
 import { byOption, keysMeantBy } from './named-records.js';
-import { showPlan } from './reconcile/show-plan.js';
+import { showResync } from './reconcile/show-resync.js';
 import type { Output } from './terminal/output.js';
 import { progressBar } from './terminal/progress-bar.js';
 import { stopSignal } from './terminal/stop-signal.js';
@@ -110,7 +110,7 @@ async function resync(app: CommandApp, options: ResyncOptions, plural: Plural): 
   parseRange(['--from', from], ['--to', to], app.settings.erp.timeZone);
   await checkReader(app);
   const filter = { entity, ...defined({ keys, from, to }) };
-  if (plan) return showPlan(app, plural, filter);
+  if (plan) return showResync(app, plural, filter);
   return syncAndReport(app, options, {
     stages: ['capture', 'deliver'],
     ...defined({ source: app.source }),

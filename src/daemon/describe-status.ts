@@ -1,7 +1,7 @@
 import type { Settings } from '../config/settings.js';
 import { inErpTime } from '../operator/describe-story.js';
 import type { Point } from '../operator/figures/read-figures.js';
-import { span } from '../operator/format.js';
+import { span } from '../words/span.js';
 import type { NodeView } from '../store/nodes.js';
 import { tell, tellWhole } from '../words/words.js';
 import { checkStatus, doubtInWords, type Status } from './read-status.js';

@@ -2,14 +2,15 @@ import { PassThrough } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { readStatus } from '../daemon/read-status.js';
 import { type Entity, sourceNames } from '../model/record.js';
-import { possibleActions } from '../operator/actions/possible-actions.js';
+import { offersFor } from '../operator/actions/actions.js';
 import { explainRecord, explainUnknown } from '../operator/explain-record.js';
 import { groupParked } from '../operator/figures/group-parked.js';
 import { rangeNames, readSeries } from '../operator/figures/read-figures.js';
 import { findRecords, searchRecords } from '../operator/find-records.js';
 import { masker, personalValues } from '../operator/values/personal-data.js';
 import { knownValues } from '../operator/values/record-values.js';
-import { carryOut, prepareAction, showAction } from './actions/handlers.js';
+import { deskContext } from './actions/asked.js';
+import { carryOut, previewAction, showAction } from './actions/handlers.js';
 import { queryOf } from './filters.js';
 import { type Access, refuse } from './guard.js';
 import {
@@ -77,7 +78,7 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: 'reconcile.csv', access: 'read', isStream: true, handle: sendFindings },
   { method: 'GET', path: 'reconcile/:file', access: 'read', handle: sendReport },
   { method: 'GET', path: 'settings', access: 'read', handle: showSettings },
-  { method: 'GET', path: 'act', access: 'act', handle: prepareAction },
+  { method: 'GET', path: 'act', access: 'act', handle: previewAction },
   { method: 'GET', path: 'act/:id', access: 'act', handle: showAction },
   { method: 'POST', path: 'act/:id', access: 'act', handle: carryOut },
   { method: 'GET', path: 'order/:key', access: 'read', handle: (...given) => showRecord('order', ...given) },
@@ -170,10 +171,10 @@ async function showRecord(
   const explanation = await explainRecord(context, { entity, sourceKey: known.sourceKey, erpIdentity }, time);
   const name = explanation.story.number ?? known.sourceKey;
   const record = { entity, sourceKey: known.sourceKey };
-  const actions = personOf(request).role === 'act' ? await possibleActions(context, record) : null;
+  const offers = personOf(request).role === 'act' ? await offersFor(deskContext(context), record) : null;
   const now = queryOf(request).get('erp') === 'now' ? await tools.erpNow(entity, known.sourceKey) : null;
   const values = { now, known: await store.read('read its values', (tx) => knownValues(tx, entity, known.sourceKey)) };
-  const content = <RecordPage {...{ base: tools.base, record, explanation, values, actions, settings, time }} />;
+  const content = <RecordPage {...{ base: tools.base, record, explanation, values, offers, settings, time }} />;
   return tools.page(request, reply, { title: `${title} ${name}`, content });
 }
 

@@ -8,7 +8,7 @@ import { readNotices } from '../operator/read-notices.js';
 import { masker } from '../operator/values/personal-data.js';
 import type { ErpNow } from '../operator/values/record-values.js';
 import type { JobContext } from '../ops/job-context.js';
-import { PreparedActions } from './actions/prepare.js';
+import { KeptPreviews } from './actions/kept-previews.js';
 import { queryOf } from './filters.js';
 import { Live } from './live.js';
 import type { Metrics } from './monitoring/metrics.js';
@@ -43,7 +43,7 @@ export const htmlType = 'text/html; charset=utf-8';
 export class DeskTools {
   #asking = 0;
   readonly time: (ms: number) => string;
-  readonly actions: PreparedActions;
+  readonly actions: KeptPreviews;
   readonly live: Live;
 
   constructor(
@@ -55,7 +55,7 @@ export class DeskTools {
   ) {
     this.time = timeFormatter(parts.context.settings.erp.timeZone);
     this.live = new Live(parts.context, this.time);
-    this.actions = new PreparedActions(() => parts.context.nowMs());
+    this.actions = new KeptPreviews(() => parts.context.nowMs());
   }
 
   /** Sends a page with what stands on every page. */

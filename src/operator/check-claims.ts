@@ -1,3 +1,4 @@
+import type { ClaimCheck, ClaimSides } from '../model/facts/actions.js';
 import { type Entity, type JsonValue, type OrderItem, orderTotal } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { recallRequests, tryNewCredential } from '../outbound/deliver/lane-keeper.js';
@@ -21,24 +22,6 @@ export interface SaidClaim {
   messageId: number;
   entity: Entity;
   serviceId: string;
-}
-
-/** Both sides' values of one field, such as the total; null: that side does not show it. */
-export interface ClaimSides {
-  what: string;
-  ours: string | null;
-  service: string | null;
-}
-
-/**
- * The service's answer to a claim. `same`: it shows the same record. `differs`: another one. `absent`: none. `unread`: it could
- * not be asked, or its answer tells nothing. `unasked`: nobody asked.
- */
-export interface ClaimCheck {
-  kind: 'same' | 'differs' | 'absent' | 'unread' | 'unasked';
-  /** Why it is not the same, in words; '' where it is. */
-  reason: string;
-  sides: ClaimSides[];
 }
 
 export const unasked: ClaimCheck = { kind: 'unasked', reason: 'the service was not asked', sides: [] };
@@ -84,21 +67,6 @@ export function judgeClaim({ record, number, total }: ClaimedRecord, side: Servi
 function inWords(value: unknown): string | null {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') return String(value);
   return null;
-}
-
-/** Both sides of a check in a line: `number A-2 (ours A-1), total 100 (ours 250)`. Pure. */
-export function sidesInWords(sides: readonly ClaimSides[]): string {
-  return sides
-    .map(({ what, ours, service }) => `${what} ${service ?? '(not shown)'} (ours ${ours ?? '(none)'})`)
-    .join(', ');
-}
-
-/** Why a claim needs a second word of the person. Pure. */
-export function checkInWords(serviceId: string, { kind, reason, sides }: ClaimCheck): string {
-  const shown = sides.length === 0 ? '' : `; it shows ${sidesInWords(sides)}`;
-  return kind === 'differs'
-    ? `${serviceId} at the service is another record: ${reason}${shown}`
-    : `nothing shows that ${serviceId} at the service is this record: ${reason}${shown}`;
 }
 
 const pollMs = 200;

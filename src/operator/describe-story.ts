@@ -9,7 +9,8 @@ import { replacedInWords } from './story-timeline.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
 import { boundInWords } from './values/is-it-there.js';
 
-interface StoryContext extends Pick<OperatorContext, 'keyLifetimeMs' | 'maxProcessingMs' | 'time'> {
+interface StoryContext extends Pick<OperatorContext, 'keyLifetimeMs' | 'maxProcessingMs'> {
+  time: (ms: number) => string;
   nowMs: number;
   /** The pauses that hold delivery now. */
   pauses: readonly LanePause[];

@@ -25,15 +25,6 @@ export function isoFormatter(timeZone: string): (ms: number) => string | null {
   return (ms) => DateTime.fromMillis(ms, { zone: timeZone }).toISO();
 }
 
-/** A span in words, to one unit: `40 s`, `12 min`, `3 h`, `2 days`. */
-export function span(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 90) return `${seconds} s`;
-  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 129_600) return `${Math.round(seconds / 3_600)} h`;
-  return `${Math.round(seconds / 86_400)} days`;
-}
-
 /** A copy in which every name that ends in `At` (or `_at`) holds ISO 8601 instead of milliseconds since 1970. */
 export function withIsoTimes(value: unknown, timeZone: string): unknown {
   const iso = isoFormatter(timeZone);

@@ -158,7 +158,7 @@ onAnyLab('actions at the desk', (kit) => {
     expect(waits.body).to.contain('a message of it is parked').and.to.contain('There is nothing to do.');
     await change(`UPDATE outbox_message SET ${forged.discarded}`);
     const { path, body } = await preview('customer/c%201', 'forget');
-    expect(body).to.contain('1</span> × body of its messages, erased');
+    expect(body).to.contain('Of customer c 1: 1 bodies');
     expect((await carryOut(path, 'asked to be forgotten')).body).to.contain('1</span> of <span');
     expect(await kit.rows('SELECT record FROM message_body')).to.deep.equal([]);
     expect(await kit.rows("SELECT outcome, actor FROM audit_log WHERE event='forget'")).to.satisfy(
@@ -220,7 +220,7 @@ onAnyLab('actions at the desk', (kit) => {
       "INSERT INTO capture_cursor (name, brake, brake_reason) VALUES ('order', 'source', 'half of it is gone')",
     );
     const few = await preview('needs-a-person', 'held_send', '&first=1');
-    expect(few.body).to.contain('<span class="number">10</span> messages');
+    expect(few.body).to.contain('<span class="number">10</span> changes');
     await carryOut(few.path, 'to look');
     expect(await kit.rows("SELECT COUNT(*) AS n FROM outbox_message WHERE state='pending'")).to.deep.equal([{ n: 10 }]);
     expect(await brakes(), 'the others are held still').to.equal(1);

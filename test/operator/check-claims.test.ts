@@ -1,10 +1,13 @@
 import { expect } from 'chai';
-import { actOnMessages, planAction } from '../../src/operator/actions/message-actions.js';
+import type { Fact } from '../../src/model/facts/fact.js';
+import { type ActionPlan, actOnMessages, planAction } from '../../src/operator/actions/message-actions.js';
 import { answerQuestions, checkClaims, judgeClaim, type SaidClaim } from '../../src/operator/check-claims.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
+import { tell } from '../../src/words/words.js';
 import { editSampleLine } from '../support/change-sample-erp.js';
 import { forged } from '../support/forged.js';
 import { type Lab, onAnyLab } from '../support/jobs/job-lab.js';
+import { leftIn } from '../support/jobs/left-in.js';
 import { waitFor } from '../support/wait-for.js';
 
 describe('a claim that a record is at the service', () => {
@@ -78,21 +81,22 @@ onAnyLab('what a person says is at the service', (kit) => {
     const ids = plan.ids.length > 0 ? plan.ids : [...plan.checks.keys()];
     return { plan, acted: await actOnMessages(lab.context, request, ids, undefined, plan.checks) };
   };
+  const said = (plan: ActionPlan) => tell(leftIn(plan)[0]?.why as Fact);
   const bound = () => kit.rows("SELECT service_id, said_by, said_check FROM binding WHERE entity='order'");
 
   it('is asked for first: another record under the id is shown beside ours, and not bound', async () => {
     const { lab, number, stranger } = await start();
     const { plan, acted } = await say(lab, stranger);
     expect(plan.ids).to.deep.equal([]);
-    expect(plan.leftExamples[0]?.why)
+    expect(said(plan))
       .to.contain(`${stranger} at the service is another record`)
       .and.to.contain(`(ours ${number})`)
       .and.to.contain('total');
     expect(acted.done).to.equal(0);
-    expect(acted.left[0]?.why).to.contain('is another record');
+    expect(acted.left[0]?.why).to.include({ code: 'unproven_claim', serviceId: stranger });
     expect(await bound()).to.deep.equal([]);
     const nobody = await say(lab, 'nonsense');
-    expect(nobody.plan.leftExamples[0]?.why).to.contain('the service has no such record');
+    expect(said(nobody.plan)).to.contain('the service has no such record');
     expect(await bound()).to.deep.equal([]);
     const asked = await kit.rows("SELECT verdict FROM attempt WHERE purpose='read_order'");
     expect(asked, 'each request is on record').to.have.length(2);
@@ -127,7 +131,7 @@ onAnyLab('what a person says is at the service', (kit) => {
   it('takes a second word where the settings do not say how the service is asked', async () => {
     const { lab, own } = await start({});
     const { plan, acted } = await say(lab, own);
-    expect(plan.leftExamples[0]?.why).to.contain('service.endpoints.readOrder');
+    expect(said(plan)).to.contain('service.endpoints.readOrder');
     expect(acted.done).to.equal(0);
     expect(await bound()).to.deep.equal([]);
   });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { ActionRequest, NamedRecords } from '../../src/operator/actions/message-actions.js';
+import type { NamedRecords } from '../../src/operator/actions/action.js';
+import type { ActionRequest } from '../../src/operator/actions/message-actions.js';
 import { actOnMessages, planAction } from '../../src/operator/actions/message-actions.js';
 import { checkClaims, type SaidClaim } from '../../src/operator/check-claims.js';
 import { recover } from '../../src/operator/recover.js';
@@ -7,6 +8,7 @@ import { adoptFile } from '../../src/outbound/adoption/adopt-file.js';
 import { unknownContent } from '../../src/outbound/outbox/content-hash.js';
 import { editSampleLine } from '../support/change-sample-erp.js';
 import { type Lab, type LabOptions, onSqliteLabAnd } from '../support/jobs/job-lab.js';
+import { leftIn } from '../support/jobs/left-in.js';
 import { each, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { expectAllAtService } from '../support/jobs/service-of.js';
 import { withMethod } from '../support/jobs/with-method.js';
@@ -58,7 +60,7 @@ onSqliteLabAnd('mysql', 'records that a recovery parked', (kit) => {
     const lab = await loseStore();
     await saysCustomersAreThere(lab);
     const { plan, done } = await say(lab, 'delivered', { idByKey: ids(lab), unusable: [] });
-    expect([plan.matched, done, plan.leftExamples]).to.deep.equal([orders, orders, []]);
+    expect([plan.matched, done, leftIn(plan)]).to.deep.equal([orders, orders, []]);
     expect(await orderStates()).to.deep.equal([{ state: 'delivered', n: orders }]);
     const lines = await kit.rows(
       "SELECT detail FROM audit_log WHERE event='operator' AND outcome='delivered' AND entity='order'",
@@ -67,7 +69,8 @@ onSqliteLabAnd('mysql', 'records that a recovery parked', (kit) => {
     // The same list again finds nothing to do, and says so of each.
     const again = await say(lab, 'delivered', { idByKey: ids(lab), unusable: [] });
     expect(again.done).to.equal(0);
-    expect([...again.plan.leftByReason]).to.deep.equal([['it is delivered', orders]]);
+    expect([...again.plan.skipped.values()]).to.have.length(1);
+    expect([...again.plan.skipped.values()][0]).to.deep.include({ why: { code: 'already_delivered' }, count: orders });
     await expectNothingTwice(lab);
   });
 
@@ -80,14 +83,14 @@ onSqliteLabAnd('mysql', 'records that a recovery parked', (kit) => {
     const idByKey = new Map([[second[0], first[1]], ['SO-unknown', 'ord_x'], third, ...more.slice(0, 3)]);
     const { plan, done } = await say(lab, 'delivered', {
       idByKey,
-      unusable: [{ key: 'line 9', why: 'it has 3 columns' }],
+      unusable: [{ key: 'line 9', problem: 'it has 3 columns' }],
     });
     expect(done).to.equal(4);
     expect(plan.matched).to.equal(7);
-    const left = new Map(plan.leftExamples.map(({ key, why }) => [key, why]));
+    const left = new Map(leftIn(plan).map(({ key, why }) => [key, why]));
     expect([...left.keys()]).to.have.members(['line 9', second[0], 'SO-unknown']);
-    expect(left.get(second[0])).to.contain(`${first[1]} is the order with the key`);
-    expect(left.get('SO-unknown')).to.equal('no message matches');
+    expect(left.get(second[0])).to.include({ code: 'service_id_taken', serviceId: first[1] });
+    expect(left.get('SO-unknown')).to.deep.equal({ code: 'no_message' });
     const [open] = await kit.rows('SELECT state FROM outbox_message WHERE number=?', [second[0]]);
     expect(open).to.deep.equal({ state: 'parked' });
   });
@@ -107,10 +110,10 @@ onSqliteLabAnd('mysql', 'records that a recovery parked', (kit) => {
     ]);
     const { plan, done } = await say(lab, 'delivered', { idByKey, unusable: [] });
     expect(done).to.equal(0);
-    expect(plan.leftExamples.map(({ why }) => why)).to.deep.equal([
-      'it names 2 records: write a key or a number for each that no other has',
-      'another line of the list names the same record',
-      'another line of the list names the same record',
+    expect(leftIn(plan).map(({ why }) => why)).to.deep.equal([
+      { code: 'ambiguous_name', records: 2 },
+      { code: 'listed_twice' },
+      { code: 'listed_twice' },
     ]);
   });
 
@@ -198,7 +201,7 @@ onSqliteLabAnd('mysql', 'records that a recovery parked', (kit) => {
 
   it('are all looked up when a person says so, and settled where that proves them', async () => {
     const lab = await loseStore();
-    expect((await say(lab, 'look_up')).plan.leftExamples[0]?.why).to.contain('service.endpoints.lookUpOrder');
+    expect(leftIn((await say(lab, 'look_up')).plan)[0]?.why).to.deep.equal({ code: 'no_look_up', entity: 'order' });
     const asking = lab.another({ settings: { service: { endpoints: sandboxLookUps } } });
     const before = lab.sandbox.ledger().requests.filter(({ method }) => method === 'POST').length;
     await saysCustomersAreThere(asking);

@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
+import { repairFindings } from '../../operator/reconcile/reconcile-actions.js';
 import {
   lastRun,
   type ReconcileAsks,
@@ -6,11 +7,14 @@ import {
   type Subject,
   subjects,
 } from '../../operator/reconcile/reconcile-rows.js';
-import { freshMs, planRepair, type RepairPlan, repair } from '../../operator/reconcile/repair.js';
+import { freshMs, planRepair, type RepairPlan } from '../../operator/reconcile/repair.js';
 import { nextMonth } from '../../operator/reconcile/report.js';
 import { whyNotAsked } from '../../operator/reconcile/service-side.js';
 import { startReconcile } from '../../operator/reconcile/start-run.js';
 import { summaryOf } from '../../operator/reconcile/summary.js';
+import type { SyncResult } from '../../operator/sync.js';
+import { tell } from '../../words/words.js';
+import { actionContext, asUsage } from '../actions/carry-out.js';
 import {
   type CommandApp,
   confirm,
@@ -175,7 +179,7 @@ async function repairAndShow(
   { list, yes, reason = '' }: ReconcileOptions,
   { run, plan, summary }: { run: Reconciliation; plan: RepairPlan; summary: object },
 ): Promise<number> {
-  const { output, context } = app;
+  const { output } = app;
   if (list !== undefined && list !== plan.fingerprint) {
     output.json({ ...summary, plan, repaired: null });
     output.line(`Nothing was done: the list is ${plan.fingerprint} by now, not ${list}.`);
@@ -193,19 +197,22 @@ async function repairAndShow(
   const stop = stopSignal();
   const bar = progressBar();
   try {
-    const { signal } = stop;
-    const partners = { reader: await app.reader(), client: app.client };
-    const result = await repair(context, partners, { run, plan, reason }, { signal, onProgress: bar.show });
+    const watch = { signal: stop.signal, onProgress: bar.show };
+    const preview = await repairFindings.preview(actionContext(app), null, { run: `${run.id}` }).catch(asUsage);
+    const { left, data } = await preview.act({ ...actionContext(app), watch }, { reason, insists: false });
+    const { sync } = data as { sync?: SyncResult };
+    if (sync === undefined) throw new UsageError(left.map(({ why }) => tell(why, output)).join('. '));
     bar.stop();
-    const { capture, deliver, open } = result.sync;
+    const { capture, deliver, open } = sync;
+    const movedOn = left.reduce((sum, { why }) => sum + (why.code === 'moved_on' ? why.records : 0), 0);
     const { captured = null, removed = null, held = 0, brakes = [], stopped = null } = capture ?? {};
-    output.json({ ...summary, plan, repaired: { captured, removed, held, brakes, open, left: result.left } });
+    output.json({ ...summary, plan, repaired: { captured, removed, held, brakes, open, left: movedOn } });
     output.lines(
       captured &&
         removed &&
         `Captured ${captured.orders} orders and ${captured.customers} customers, and the removal of ${removed.orders + removed.customers}.`,
       ...brakes.map((brake) => `Held: ${brake}. Look at them: waybill confirm --dry-run`),
-      result.left > 0 && `${result.left} had moved on meanwhile and were left alone.`,
+      movedOn > 0 && `${movedOn} had moved on meanwhile and were left alone.`,
       stopped && `Capture stopped: ${stopped.reason}`,
       deliver?.stopped ? `Delivery stopped: ${deliver.stopped}` : null,
       open > 0 && `${open} messages are still open: waybill outbox`,

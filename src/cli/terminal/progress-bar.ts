@@ -1,5 +1,5 @@
 import { Presets, SingleBar } from 'cli-progress';
-import { span } from '../../operator/format.js';
+import { span } from '../../words/span.js';
 
 interface ProgressBar {
   show(progress: { stage: string; done: number; total: number | null }): void;

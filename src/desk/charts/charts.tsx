@@ -1,6 +1,6 @@
 import { figuresInWords } from '../../daemon/describe-status.js';
 import { type Point, type Range, rangeNames, ranges, type Series } from '../../operator/figures/read-figures.js';
-import { span } from '../../operator/format.js';
+import { span } from '../../words/span.js';
 import { Table } from '../pages/table.js';
 import { Time } from '../pages/words.js';
 

@@ -1,35 +1,26 @@
-import type { OperatorAction } from '../../operator/actions/decide-message.js';
-import type { PossibleActions } from '../../operator/actions/possible-actions.js';
+import type { Offer } from '../../operator/actions/action.js';
+import { type ActionName, actionNames, actionOf } from '../../operator/actions/actions.js';
 import type { ParkedGroup } from '../../operator/figures/group-parked.js';
 import type { FoundRecord } from '../../operator/find-records.js';
 import type { Presence } from '../../operator/values/is-it-there.js';
+import { labelsOf } from '../../words/en/action-labels.js';
+import { tell } from '../../words/words.js';
 import { Bounded } from './words.js';
 
-type Action = PossibleActions['possible'][number] | 'held_invoices' | 'forget';
-
-/** Each leads to a preview. */
-const names: Record<Action, string> = {
-  retry: 'Try again',
-  discard: 'Discard',
-  delivered: 'It is at the service',
-  not_delivered: 'It is not at the service',
-  look_up: 'Ask the service for it',
-  held_send: 'Send what is held',
-  held_adopt: 'Adopt without sending',
-  held_discard: 'Discard what is held',
-  held_invoices: 'Take them off the list',
-  forget: 'Erase the personal data',
-};
+/** What can be done with a record, in the order of the buttons. */
+export type Offers = readonly { name: ActionName; offer: Offer }[];
 
 /** Opens the preview of an action. Values are encoded: a page writes other characters than it was given where those would turn a text. */
 export function ActionForm(props: {
   base: string;
-  action: Action;
+  action: ActionName;
   fields: { [name: string]: string | null | undefined };
   label?: string;
-  needsServiceId?: boolean;
+  /** Inputs of the action that a person has to type first. */
+  needs?: readonly string[];
 }) {
-  const { base, action, fields, label = names[action], needsServiceId = false } = props;
+  const { base, action, fields, needs = [] } = props;
+  const labels = labelsOf(action);
   return (
     <form method="get" action={`${base}act`} class="action">
       <input type="hidden" name="action" value={action} />
@@ -38,16 +29,11 @@ export function ActionForm(props: {
           <input key={name} type="hidden" name={name} value={encodeURIComponent(value)} />
         ),
       )}
-      {needsServiceId && (
-        <input
-          name="serviceId"
-          aria-label="Its id at the service"
-          placeholder="Its id at the service"
-          maxLength={255}
-          required
-        />
-      )}
-      <button type="submit">{label} …</button>
+      {needs.map((name) => {
+        const label = labels.inputs?.[name]?.label ?? name;
+        return <input key={name} name={name} aria-label={label} placeholder={label} maxLength={255} required />;
+      })}
+      <button type="submit">{props.label ?? labels.label} …</button>
     </form>
   );
 }
@@ -56,62 +42,80 @@ export function ActionForm(props: {
 export function RecordActions({
   base,
   record: { entity, sourceKey },
-  actions: { possible, needsServiceId, impossible },
+  offers,
   presence,
+  time,
 }: {
   base: string;
   record: Pick<FoundRecord, 'entity' | 'sourceKey'>;
-  actions: PossibleActions;
+  offers: Offers;
   /** What is known where a person may have to settle it; null: there is no doubt. */
   presence: Presence | null;
+  time: (ms: number) => string;
 }) {
+  const fields = { entity, record: sourceKey };
+  const possible = offers.flatMap(({ name, offer }) => ('needs' in offer ? [{ name, needs: offer.needs }] : []));
+  const impossible = offers.flatMap(({ name, offer }) => ('why' in offer ? [{ name, why: offer.why }] : []));
+  const now = possible.filter(({ name }) => !actionOf(name).isFinal);
   return (
-    <section>
-      <h2>Act</h2>
-      {presence !== null && (
-        <p class="evidence">
-          Is it at the service? <strong>{presence.answer}</strong>: <Bounded text={presence.words} most={600} />.
-        </p>
-      )}
-      {possible.length === 0 ? (
-        <p>There is nothing to do by hand now.</p>
-      ) : (
-        <div class="actions">
-          {possible.map((action) => (
-            <ActionForm
-              key={action}
-              {...{ base, action }}
-              fields={{ entity, record: sourceKey }}
-              needsServiceId={action === 'delivered' && needsServiceId}
-            />
-          ))}
-        </div>
-      )}
-      {impossible.length > 0 && (
-        <details>
-          <summary>What can’t be done now, and why</summary>
-          <dl class="facts">
-            {impossible.map(({ action, why }) => (
-              <div key={action}>
-                <dt>{names[action]}</dt>
-                <dd>
-                  <Bounded text={why} most={400} />
-                </dd>
-              </div>
+    <>
+      <section>
+        <h2>Act</h2>
+        {presence !== null && (
+          <p class="evidence">
+            Is it at the service? <strong>{presence.answer}</strong>: <Bounded text={presence.words} most={600} />.
+          </p>
+        )}
+        {now.length === 0 ? (
+          <p>There is nothing to do by hand now.</p>
+        ) : (
+          <div class="actions">
+            {now.map(({ name, needs }) => (
+              <ActionForm key={name} {...{ base, fields, needs }} action={name} />
             ))}
-          </dl>
-        </details>
-      )}
-    </section>
+          </div>
+        )}
+        {impossible.length > 0 && (
+          <details>
+            <summary>What can’t be done now, and why</summary>
+            <dl class="facts">
+              {impossible.map(({ name, why }) => (
+                <div key={name}>
+                  <dt>{labelsOf(name).label}</dt>
+                  <dd>
+                    <Bounded text={tell(why, { time })} most={400} />
+                  </dd>
+                </div>
+              ))}
+            </dl>
+          </details>
+        )}
+      </section>
+      {possible
+        .filter(({ name }) => actionOf(name).isFinal)
+        .map(({ name, needs }) => (
+          <details key={name}>
+            <summary>{labelsOf(name).label}</summary>
+            <p>{labelsOf(name).warning}</p>
+            <ActionForm {...{ base, fields, needs }} action={name} />
+          </details>
+        ))}
+    </>
   );
 }
 
-const groupActions: Record<string, OperatorAction[]> = {
-  refused: ['retry', 'discard'],
-  unproven: ['retry', 'look_up', 'not_delivered'],
-  conflict: ['discard', 'not_delivered'],
-  unmapped: ['discard'],
-};
+/** Actions on all messages that a filter shows. */
+export function ListActions({ base, fields }: { base: string; fields: { [name: string]: string } }) {
+  return (
+    <div class="actions">
+      {actionNames
+        .filter((name) => actionOf(name).onList)
+        .map((name) => (
+          <ActionForm key={name} {...{ base, fields }} action={name} />
+        ))}
+    </div>
+  );
+}
 
 /** What makes sense for all records that wait for one cause. */
 export function GroupActions({
@@ -122,25 +126,22 @@ export function GroupActions({
   group: Pick<ParkedGroup, 'parkClass' | 'reason' | 'samples'>;
 }) {
   const entity = samples[0]?.entity;
-  if (parkClass === 'held')
-    return (
-      <div class="actions">
-        <ActionForm {...{ base }} action="held_send" fields={{ entity, first: '1' }} label="Send ten of them first" />
-        {(['held_send', 'held_adopt', 'held_discard'] as const).map((action) => (
-          <ActionForm
-            key={action}
-            {...{ base, action }}
-            fields={{ entity }}
-            label={`${names[action]}: all ${entity}s`}
-          />
-        ))}
-      </div>
-    );
   return (
     <div class="actions">
-      {(groupActions[parkClass ?? 'refused'] ?? []).map((action) => (
-        <ActionForm key={action} {...{ base, action }} fields={{ class: parkClass, cause: reason }} />
-      ))}
+      {parkClass === 'held' && (
+        <ActionForm {...{ base }} action="held_send" fields={{ entity, first: '1' }} label="Send ten of them first" />
+      )}
+      {actionNames
+        .filter((name) => actionOf(name).causes?.includes(parkClass ?? 'refused'))
+        .map((name) => (
+          <ActionForm
+            key={name}
+            {...{ base }}
+            action={name}
+            fields={parkClass === 'held' ? { entity } : { class: parkClass, cause: reason }}
+            label={`${labelsOf(name).label}${parkClass === 'held' ? `: all ${entity}s` : ''}`}
+          />
+        ))}
     </div>
   );
 }

@@ -1,5 +1,9 @@
 import type { Settings } from '../../config/settings.js';
-import type { Outcome, Prepared, PreviewRow } from '../actions/prepare.js';
+import type { LeftAlone, Outcome, Preview, PreviewRow } from '../../operator/actions/action.js';
+import { shorten } from '../../operator/format.js';
+import { labelsOf } from '../../words/en/action-labels.js';
+import { tell } from '../../words/words.js';
+import type { KeptPreview } from '../actions/kept-previews.js';
 import type { Person } from '../people.js';
 import { InvoiceTable } from './invoices.js';
 import { CsrfField } from './layout.js';
@@ -10,32 +14,32 @@ interface PreviewProps {
   base: string;
   id: string;
   person: Person;
-  prepared: Prepared;
+  kept: KeptPreview;
   settings: Settings;
+  time: (ms: number) => string;
   reasonIsMissing: boolean;
   /** The person has not said that the record is there although the service does not show it. */
   wordIsMissing: boolean;
 }
 
 const mostShown = 500;
-const messages = ['message', 'messages'] as const;
 
 /** What an action would do, and with what it would not, before it is done. */
-export function ActionPreview({ base, id, person, prepared, settings, reasonIsMissing, wordIsMissing }: PreviewProps) {
+export function ActionPreview({
+  base,
+  id,
+  person,
+  kept: { name: action, preview, totals },
+  settings,
+  time,
+  reasonIsMissing,
+  wordIsMissing,
+}: PreviewProps) {
+  const { count, isMore = false, isAll, rows, skipped, invoices = [], claims = [], spread = [], notes = [] } = preview;
   const {
     question,
-    count,
-    isAll,
-    totals,
-    rows,
-    invoices = [],
-    claims = [],
-    spread,
-    left,
-    notes = [],
-    noun: [one, many] = messages,
-  } = prepared;
-  const isSomething = count > 0 || spread.length > 0;
+    noun: [one, many],
+  } = labelsOf(action);
   return (
     <>
       <p>
@@ -46,7 +50,7 @@ export function ActionPreview({ base, id, person, prepared, settings, reasonIsMi
         <Claim key={serviceId} serviceId={serviceId} check={check} />
       ))}
       {notes.map((note) => (
-        <p key={note}>{note}</p>
+        <p key={note.code}>{tell(note, { time })}</p>
       ))}
       {count > 0 && totals !== null && (
         <dl class="facts">
@@ -60,9 +64,9 @@ export function ActionPreview({ base, id, person, prepared, settings, reasonIsMi
       )}
       {spread.length > 0 && (
         <ul class="list">
-          {spread.map(({ name, count: times }) => (
-            <li key={name}>
-              <Count count={times} /> × <Bounded text={name} most={300} />
+          {spread.map(({ what, count: times }, index) => (
+            <li key={index}>
+              <Count count={times} /> × <Bounded text={tell(what, { time })} most={300} />
             </li>
           ))}
         </ul>
@@ -75,7 +79,7 @@ export function ActionPreview({ base, id, person, prepared, settings, reasonIsMi
             <RecordLink key="record" base={base} record={row} />,
             row.what,
             row.state,
-            <Becomes key="becomes" row={row} />,
+            <Becomes key="becomes" becomes={row.becomes} />,
             <Bounded key="why" text={row.why} most={200} />,
           ])}
         />
@@ -86,12 +90,12 @@ export function ActionPreview({ base, id, person, prepared, settings, reasonIsMi
           A sample: {rows.length + invoices.length} of <Count count={count} />.
         </p>
       )}
-      {left.length > 0 && (
+      {skipped.length > 0 && (
         <section>
           <h2>Left alone</h2>
           <ul class="list">
-            {left.map(({ why, count: times, example }) => (
-              <li key={why}>
+            {skipped.map(({ why, count: times, examples: [example] }, index) => (
+              <li key={index}>
                 <Count count={times} />
                 {example?.entity && (
                   <>
@@ -102,16 +106,16 @@ export function ActionPreview({ base, id, person, prepared, settings, reasonIsMi
                     />
                   </>
                 )}
-                : <Bounded text={why} most={300} />
+                : <Bounded text={tell(why, { time })} most={300} />
               </li>
             ))}
           </ul>
         </section>
       )}
-      {isSomething ? (
+      {count > 0 || isMore ? (
         <form method="post" action={`${base}act/${id}`} class="fields reason">
           <CsrfField person={person} />
-          {needsWord(prepared) && (
+          {needsWord(preview) && (
             <>
               <label>
                 <input type="checkbox" name="unchecked" value="1" required aria-invalid={wordIsMissing || undefined} />{' '}
@@ -143,12 +147,12 @@ export function ActionPreview({ base, id, person, prepared, settings, reasonIsMi
 }
 
 /** True if a person has to insist that a record is there although the service does not show it. */
-export function needsWord({ claims = [] }: Pick<Prepared, 'claims'>): boolean {
+export function needsWord({ claims = [] }: Pick<Preview, 'claims'>): boolean {
   return claims.some(({ check }) => check.kind !== 'same');
 }
 
 /** The service's record under an id, beside ours. */
-function Claim({ serviceId, check: { kind, reason, sides } }: NonNullable<Prepared['claims']>[number]) {
+function Claim({ serviceId, check: { kind, reason, sides } }: NonNullable<Preview['claims']>[number]) {
   return (
     <section>
       <p class={kind === 'same' ? undefined : 'alert'}>
@@ -178,30 +182,43 @@ function Claim({ serviceId, check: { kind, reason, sides } }: NonNullable<Prepar
   );
 }
 
-/** What a message becomes, and what it would change. */
-function Becomes({ row: { becomes, changes = [] } }: { row: PreviewRow }) {
-  if (changes.length === 0) return <Bounded text={becomes} most={200} />;
+/** What a record becomes; of an update value by value. */
+function Becomes({ becomes }: Pick<PreviewRow, 'becomes'>) {
+  const changes = becomes.code === 'changes_fields' ? becomes.changes : [];
+  if (changes.length === 0) return <Bounded text={tell(becomes)} most={200} />;
   return (
     <>
-      {changes.map((change) => (
-        <span key={change} class="line">
-          <Bounded text={change} most={300} />
+      {changes.map(({ field, from, to }) => (
+        <span key={field} class="line">
+          <Bounded text={`${field}: ${valueText(from)} → ${valueText(to)}`} most={300} />
         </span>
       ))}
     </>
   );
 }
 
+function valueText(value: string | null): string {
+  return value === null ? 'nothing' : shorten(value, 80);
+}
+
+interface OutcomeProps {
+  base: string;
+  kept: KeptPreview;
+  outcome: Outcome & { reason: string };
+  time: (ms: number) => string;
+}
+
 /** What came of it, a line for each record that was left alone. */
-export function ActionOutcome({ base, prepared, outcome }: { base: string; prepared: Prepared; outcome: Outcome }) {
+export function ActionOutcome({ base, kept: { name: action, preview }, outcome, time }: OutcomeProps) {
   const { done, left, reason } = outcome;
-  const [name, path] = prepared.back ?? ['Needs a person', 'needs-a-person'];
+  const { subject } = (preview.data ?? {}) as { subject?: string };
+  const [name, path] = subject ? ['Reconcile', `reconcile?subject=${subject}`] : ['Needs a person', 'needs-a-person'];
   const isLeft = new Set(left.map(({ entity, key }) => `${entity} ${key}`));
-  const rows = prepared.rows.filter(({ entity, sourceKey }) => !isLeft.has(`${entity} ${sourceKey}`));
+  const rows = preview.rows.filter(({ entity, sourceKey }) => !isLeft.has(`${entity} ${sourceKey}`));
   return (
     <>
       <p>
-        {prepared.outcomeInWords}: <Count count={done} /> of <Count count={prepared.count} />. The reason on record:{' '}
+        {labelsOf(action).outcome}: <Count count={done} /> of <Count count={preview.count} />. The reason on record:{' '}
         <q>
           <Bounded text={reason} most={500} />
         </q>
@@ -221,12 +238,8 @@ export function ActionOutcome({ base, prepared, outcome }: { base: string; prepa
           <ul class="list">
             {left.slice(0, mostShown).map(({ entity, key, number, why }, index) => (
               <li key={index}>
-                {entity === null ? (
-                  <Bounded text={key} most={120} />
-                ) : (
-                  <RecordLink base={base} record={{ entity, sourceKey: key, number }} />
-                )}
-                : <Bounded text={why} most={300} />
+                <LeftRecord base={base} left={{ entity, key, number, why }} />:{' '}
+                <Bounded text={tell(why, { time })} most={300} />
               </li>
             ))}
           </ul>
@@ -238,4 +251,9 @@ export function ActionOutcome({ base, prepared, outcome }: { base: string; prepa
       </p>
     </>
   );
+}
+
+function LeftRecord({ base, left: { entity, key, number } }: { base: string; left: LeftAlone }) {
+  if (entity === null) return <Bounded text={key} most={120} />;
+  return <RecordLink base={base} record={{ entity, sourceKey: key, number }} />;
 }

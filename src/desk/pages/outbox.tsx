@@ -5,7 +5,7 @@ import type { browseMessages } from '../../operator/lists/browse.js';
 import { mostCounted } from '../../operator/lists/browse.js';
 import { waitsForInWords } from '../../operator/words.js';
 import { messageStates, parkClasses } from '../../outbound/outbox/message.js';
-import { ActionForm } from './action-forms.js';
+import { ListActions } from './action-forms.js';
 import { NamedRecords } from './search.js';
 import { FilterField, Pager, Table } from './table.js';
 import { Bounded, Count, RecordLink, State, Time } from './words.js';
@@ -43,13 +43,7 @@ export function Outbox({ base, query, page: { rows, next, count }, action, ambig
         )}
       </p>
       {ambiguous.length > 0 && <NamedRecords base={base} text={query.get('key') ?? ''} records={ambiguous} />}
-      {action !== null && count !== 0 && (
-        <div class="actions">
-          {(['retry', 'discard', 'look_up', 'not_delivered'] as const).map((one) => (
-            <ActionForm key={one} base={base} action={one} fields={action} />
-          ))}
-        </div>
-      )}
+      {action !== null && count !== 0 && <ListActions base={base} fields={action} />}
       {rows.length === 0 ? (
         <p>
           {next === null ? 'Nothing matches.' : 'Nothing matches among the newest. Older ones are on the next page.'}

@@ -1,11 +1,12 @@
 import type { Settings } from '../../config/settings.js';
-import { amountWithCurrency, span } from '../../operator/format.js';
+import { amountWithCurrency } from '../../operator/format.js';
 import type { Cause } from '../../operator/reconcile/judge-pair.js';
 import { secondsAtLimits } from '../../operator/reconcile/plan-resync.js';
 import { type Reconciliation, subjects } from '../../operator/reconcile/reconcile-rows.js';
 import type { countRepairs } from '../../operator/reconcile/repair.js';
 import { periodOf } from '../../operator/reconcile/report.js';
 import { causeWords, detailOf, remarksOf, type Summary, type TextSum } from '../../operator/reconcile/summary.js';
+import { span } from '../../words/span.js';
 import { Pager, Table } from './table.js';
 import { Bounded, Count, RecordLink, Time } from './words.js';
 

@@ -1,12 +1,11 @@
 import type { Settings } from '../../config/settings.js';
-import type { PossibleActions } from '../../operator/actions/possible-actions.js';
 import { describeHead } from '../../operator/describe-head.js';
 import type { Explanation } from '../../operator/explain-record.js';
 import type { FoundRecord } from '../../operator/find-records.js';
 import { storyTimeline } from '../../operator/story-timeline.js';
 import { isDoubtful, isItThere } from '../../operator/values/is-it-there.js';
 import type { ErpNow, KnownValues } from '../../operator/values/record-values.js';
-import { ActionForm, RecordActions } from './action-forms.js';
+import { type Offers, RecordActions } from './action-forms.js';
 import { Values } from './values.js';
 import { Bounded, Command, Facts, recordPath, State, Time } from './words.js';
 
@@ -14,7 +13,7 @@ interface Props {
   base: string;
   record: Pick<FoundRecord, 'entity' | 'sourceKey'>;
   /** null: who looks may not act. */
-  actions: PossibleActions | null;
+  offers: Offers | null;
   explanation: Explanation;
   values: { known: KnownValues; now: ErpNow | null };
   settings: Settings;
@@ -22,7 +21,7 @@ interface Props {
 }
 
 /** The same facts as `waybill explain`, from the same query. */
-export function Record({ base, record, actions, explanation, values, settings, time }: Props) {
+export function Record({ base, record, offers, explanation, values, settings, time }: Props) {
   const { story, words, audit, olderAudit } = explanation;
   const { timeZone } = settings.erp;
   const newest = story.messages.at(-1);
@@ -48,17 +47,7 @@ export function Record({ base, record, actions, explanation, values, settings, t
           </ul>
         </section>
       )}
-      {actions !== null && <RecordActions {...{ base, record, actions, presence }} />}
-      {actions !== null && record.entity === 'customer' && (
-        <details>
-          <summary>Erase the personal data</summary>
-          <p>
-            Bodies, answers and reasons go for good; the key, the id at the service and hashes stay. Backups of the
-            store, and the service itself, still hold the data.
-          </p>
-          <ActionForm base={base} action="forget" fields={{ record: record.sourceKey }} />
-        </details>
-      )}
+      {offers !== null && <RecordActions {...{ base, record, offers, presence, time }} />}
       <Values {...values} askAt={`${recordPath(base, record)}?erp=now#values`} timeZone={timeZone} />
       <section>
         <h2>What happened</h2>

@@ -1,3 +1,4 @@
+import type { PlainRefusal, RefusalFact } from '../../model/facts/actions.js';
 import type { Entity } from '../../model/record.js';
 import { mayTakeEffectUntil } from '../../outbound/outbox/absence.js';
 import { mayBeForgotten, sentUnknownWhen } from '../../outbound/outbox/idempotency-key.js';
@@ -44,8 +45,6 @@ export interface OperatorContext {
   keyLifetimeMs: number;
   /** Longest time that the service may still work on a request that has ended here. */
   maxProcessingMs: number;
-  /** Formats a time for people. */
-  time: (ms: number) => string;
   /** Whether the service answers a refused key with the same refusal for ever. */
   replaysRefusals: boolean;
   /** The service's id that a person found, for `delivered`. */
@@ -66,8 +65,7 @@ export type OperatorDecision =
     }
   | { to: 'discarded' }
   | { to: 'delivered'; serviceId: string }
-  /** Can't be done; `why` says what can. */
-  | { to: null; why: string };
+  | { to: null; why: RefusalFact };
 
 /**
  * What an operator's action does with a message. Pure; one question a paragraph. What may exist at the service is never
@@ -80,14 +78,14 @@ export function decideOperatorAction(
 ): OperatorDecision {
   switch (message.state) {
     case 'delivered':
-      return refuse('it is delivered');
+      return refuse('already_delivered');
     case 'superseded':
-      return refuse('a newer revision has replaced it');
+      return refuse('already_superseded');
     case 'discarded':
-      return refuse('it was discarded; `waybill resync` reads a changed record again');
+      return refuse('already_discarded');
     // Its outcome is seconds away, and would overwrite this decision.
     case 'sending':
-      return refuse('it is being sent right now; try again when its outcome is known');
+      return refuse('being_sent');
     case 'pending':
     case 'in_doubt':
     case 'parked':
@@ -116,27 +114,24 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
 
   // Nothing changes but the time: the same key and bytes go out sooner.
   if (state === 'pending' || state === 'in_doubt') {
-    if (state === 'in_doubt' && expired) return refuse(forgotten);
-    if (message.waitsFor === 'scan')
-      return refuse('the scan that found it has not ended; only its end shows whether a brake holds it');
-    if (message.nextAttemptAt === null || message.nextAttemptAt <= context.now.wallMs)
-      return refuse('it is due already; `waybill explain` says what it waits for');
+    if (state === 'in_doubt' && expired) return refuse('key_forgotten');
+    if (message.waitsFor === 'scan') return refuse('scan_unfinished');
+    if (message.nextAttemptAt === null || message.nextAttemptAt <= context.now.wallMs) return refuse('already_due');
     return { to: state, generation, newKey: false, firstSentAt };
   }
 
-  if (parkClass === 'unmapped') return refuse(unmapped);
+  if (parkClass === 'unmapped') return refuse('row_unmapped');
   // A retry of everything that is parked must not release what a brake holds.
-  if (parkClass === 'held') return refuse('a brake holds it: `waybill confirm` shows what it would do, and sends it');
-  if (isOtherRecord(message)) return refuse(otherRecord);
-  if (parkClass === 'conflict')
-    return refuse('something exists at the service under its key or code: look there, then `waybill outbox resolve`');
+  if (parkClass === 'held') return refuse('held_by_brake');
+  if (isOtherRecord(message)) return refuse('key_of_other_record');
+  if (parkClass === 'conflict') return refuse('taken_at_service');
   const unsendable = whyNeverAgain(message);
   if (unsendable) return refuse(unsendable);
 
   // It may exist. The same key and bytes can't create a second one while the service remembers the key; an update sets
   // absolute values and may be repeated at any time.
   if (parkClass === 'unproven') {
-    if (expired || (operation === 'create' && firstSentAt === null)) return refuse(forgotten);
+    if (expired || (operation === 'create' && firstSentAt === null)) return refuse('key_forgotten');
     return { to: 'in_doubt', generation, newKey: false, firstSentAt };
   }
 
@@ -147,35 +142,31 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
 }
 
 function discard({ state, firstSentAt }: OperatedMessage): OperatorDecision {
-  if (state === 'in_doubt')
-    return refuse('it may have taken effect: look at the service and say `waybill outbox resolve` first');
-  if (state === 'pending' && firstSentAt !== null)
-    return refuse('the service has seen its key (it asked us to wait); it is delivered or parked at its next try');
+  if (state === 'in_doubt') return refuse('may_have_arrived');
+  if (state === 'pending' && firstSentAt !== null) return refuse('key_seen');
   return { to: 'discarded' };
 }
 
 function resolveDelivered(message: OperatedMessage, { serviceId }: OperatorContext): OperatorDecision {
-  if (isOtherRecord(message)) return refuse(otherRecord);
-  if (!mayExist(message))
-    return refuse('nothing of it is in doubt: resolve is for `in_doubt`, `unproven` and `conflict`');
+  if (isOtherRecord(message)) return refuse('key_of_other_record');
+  if (!mayExist(message)) return refuse('nothing_in_doubt');
   const id = serviceId ?? message.boundServiceId ?? (message.entity === 'customer' ? message.customerCode : null);
-  if (id === null) return refuse('say which record at the service it is: --service-id');
+  if (id === null) return refuse('needs_service_id');
   // The service has one id for a record, and an update never moves it.
   if (message.boundServiceId !== null && message.boundServiceId !== id)
-    return refuse(`the service acknowledged the record as ${message.boundServiceId}, not as ${id}`);
+    return refuse({ code: 'other_service_id', serviceId: message.boundServiceId, said: id });
   return { to: 'delivered', serviceId: id };
 }
 
 function resolveNotDelivered(message: OperatedMessage, context: OperatorContext): OperatorDecision {
-  if (isOtherRecord(message)) return refuse(otherRecord);
-  if (!mayExist(message))
-    return refuse('nothing of it is in doubt: resolve is for `in_doubt`, `unproven` and `conflict`; try `retry`');
+  if (isOtherRecord(message)) return refuse('key_of_other_record');
+  if (!mayExist(message)) return refuse('nothing_in_doubt');
   const unsendable = whyNeverAgain(message);
   if (unsendable) return refuse(unsendable);
-  if (message.parkClass === 'unmapped') return refuse(unmapped);
+  if (message.parkClass === 'unmapped') return refuse('row_unmapped');
   // An update sets absolute values and may be repeated at any time.
   const until = message.operation === 'create' && mayTakeEffectUntil(message, context.now, context.maxProcessingMs);
-  if (until) return refuse(mayStillArrive(context.time(until)));
+  if (until) return refuse({ code: 'still_working', until });
   // In a conflict the service holds the old key with other bytes, or answers it with the old "no": only a new key gets through.
   const burnt = message.operation === 'create' && message.parkClass === 'conflict' && message.state === 'parked';
   return { to: 'pending', generation: message.generation + (burnt ? 1 : 0), newKey: burnt, firstSentAt: null };
@@ -186,17 +177,12 @@ function lookUp(message: OperatedMessage, { canLookUp }: OperatorContext): Opera
   const { entity, operation, state, parkClass, generation } = message;
   const mayBeAsked =
     operation === 'create' && (state === 'in_doubt' || (state === 'parked' && parkClass === 'unproven'));
-  if (!mayBeAsked) return refuse('only creates that are `in_doubt` or `unproven` are looked up');
+  if (!mayBeAsked) return refuse('nothing_to_look_up');
   const unsendable = whyNeverAgain(message);
   if (unsendable) return refuse(unsendable);
-  if (!canLookUp.includes(entity))
-    return refuse(
-      `the settings do not say how the service is asked for it (service.endpoints.${lookUpSetting[entity]})`,
-    );
+  if (!canLookUp.includes(entity)) return refuse({ code: 'no_look_up', entity });
   return { to: 'in_doubt', generation, newKey: false, firstSentAt: sentUnknownWhen };
 }
-
-const lookUpSetting: Record<Entity, string> = { customer: 'lookUpCustomer', order: 'lookUpOrder' };
 
 function mayExist({ state, parkClass, firstSentAt }: OperatedMessage): boolean {
   if (state !== 'parked') return state === 'in_doubt';
@@ -204,27 +190,16 @@ function mayExist({ state, parkClass, firstSentAt }: OperatedMessage): boolean {
   return parkClass === 'unproven' || parkClass === 'conflict' || (parkClass === 'unmapped' && firstSentAt !== null);
 }
 
-/** Why sending it again would be wrong whatever its own attempts came to, or null. */
-function whyNeverAgain({ operation, boundServiceId, newerRevision }: OperatedMessage): string | null {
-  if (operation === 'create' && boundServiceId !== null)
-    return `the service has acknowledged this record already, as ${boundServiceId}: another create could make a second one. Discard this message`;
-  if (operation !== 'create' && newerRevision)
-    return 'a newer revision of the record is on its way or delivered, and this one would undo it. Discard this message';
-  return null;
+/** Reason why sending it again would be wrong whatever its own attempts came to, or null. */
+function whyNeverAgain({
+  operation,
+  boundServiceId,
+  newerRevision,
+}: OperatedMessage): RefusalFact | PlainRefusal | null {
+  if (operation === 'create' && boundServiceId !== null) return { code: 'would_be_second', serviceId: boundServiceId };
+  return operation !== 'create' && newerRevision ? 'newer_revision' : null;
 }
 
-const unmapped = 'its row in the ERP could not be mapped to a record: correct it there, and Waybill reads it again';
-
-const forgotten =
-  'the service may have forgotten its key since the first try, so a resend could create a second record: look there, then `waybill outbox resolve`';
-
-const mayStillArrive = (until: string) =>
-  `the service may still be working on its last request, so it may be there in a moment: look again after ${until}, and say it then`;
-
-// It was never sent, and its binding is the other record's: either answer would overwrite that one or lose this one.
-const otherRecord =
-  'its key belongs to another record than the one at the service: `waybill confirm --key` overwrites that one with it, `waybill outbox discard` closes it';
-
-function refuse(why: string): OperatorDecision {
-  return { to: null, why };
+function refuse(why: PlainRefusal | RefusalFact): OperatorDecision {
+  return { to: null, why: typeof why === 'string' ? ({ code: why } as RefusalFact) : why };
 }

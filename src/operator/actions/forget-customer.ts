@@ -1,4 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.js';
+import type { RefusalFact } from '../../model/facts/actions.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { eraseReasons } from '../../outbound/deliver/attempts.js';
 import { eraseAcknowledged } from '../../outbound/outbox/bindings.js';
@@ -7,6 +8,7 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { eraseBodies } from '../prune.js';
 import { eraseFindings } from '../reconcile/reconcile-rows.js';
+import { action } from './action.js';
 
 /** The code in a customer's mapped record; null: it has none, or its bytes are no longer kept. */
 export function customerCodeOf(record: string | null): string | null {
@@ -18,7 +20,7 @@ export function customerCodeOf(record: string | null): string | null {
 type CustomerTraces = Awaited<ReturnType<typeof customerTraces>>;
 
 /** What the store keeps about a customer. */
-export async function customerTraces(tx: Tx, sourceKey: string) {
+async function customerTraces(tx: Tx, sourceKey: string) {
   const own = "m.entity='customer' AND m.source_key=?";
   const states = await tx.rows<{ state: MessageState; count: number }>(
     `SELECT m.state, COUNT(*) AS count FROM outbox_message m WHERE ${own} GROUP BY m.state`,
@@ -44,14 +46,11 @@ export async function customerTraces(tx: Tx, sourceKey: string) {
 }
 
 /** Why a customer can't be forgotten yet, or null. Pure. Its bytes are needed as long as they may still have to be sent. */
-export function whyNotForget({ states, bound }: CustomerTraces): string | null {
-  if (states.size === 0 && !bound) return 'nothing is known of it';
+function whyNotForget({ states, bound }: CustomerTraces): RefusalFact | null {
+  if (states.size === 0 && !bound) return { code: 'unknown_customer' };
   const waiting = (['pending', 'sending', 'in_doubt'] as const).filter((state) => states.has(state));
-  if (waiting.length > 0)
-    return `a message of it is ${waiting.join(' and ')}: let it be delivered, or close it with \`waybill outbox discard\` or \`resolve\`, first`;
-  if (states.has('parked'))
-    return 'a message of it is parked: settle it with `waybill outbox discard` or `resolve` first';
-  return null;
+  if (waiting.length > 0) return { code: 'needs_delivery', states: waiting };
+  return states.has('parked') ? { code: 'needs_settling' } : null;
 }
 
 interface Forgotten {
@@ -69,8 +68,8 @@ export async function forgetCustomer(
   { store, actor, nowMs }: JobContext,
   sourceKey: string,
   reason: string,
-): Promise<Forgotten | string> {
-  const result = await store.transaction('forget a customer', async (tx): Promise<Forgotten | string> => {
+): Promise<Forgotten | RefusalFact> {
+  const result = await store.transaction('forget a customer', async (tx): Promise<Forgotten | RefusalFact> => {
     // Capture may have written a new message while the operator thought about it.
     const traces = await customerTraces(tx, sourceKey);
     const problem = whyNotForget(traces);
@@ -85,7 +84,7 @@ export async function forgetCustomer(
     return forgotten;
   });
   const { afterErasing } = store.dialect;
-  if (typeof result !== 'string' && afterErasing !== null)
+  if (!('code' in result) && afterErasing !== null)
     await store.read('empty the log of the database', (tx) => tx.select(afterErasing));
   return result;
 }
@@ -113,3 +112,33 @@ async function eraseMessages(tx: Tx, sourceKey: string): Promise<Forgotten> {
   await eraseFindings(tx, 'customer', sourceKey);
   return { messages: ids.length, ...erased };
 }
+
+export const forget = action({
+  role: 'act',
+  subject: 'record',
+  entities: ['customer'],
+  inputs: {},
+  command: { path: ['forget'] },
+  isFinal: true,
+  preview: async ({ store }, { entity, sourceKey: key }) => {
+    const traces = await store.read('look what is kept', (tx) => customerTraces(tx, key));
+    const { bodies, excerpts, orderBodies } = traces;
+    const why = whyNotForget(traces);
+    const leave = (reason: RefusalFact) => [{ entity, key, number: null, why: reason }];
+    return {
+      matched: 1,
+      count: why === null ? 1 : 0,
+      isAll: true,
+      rows: [],
+      skipped: why === null ? [] : [{ why, count: 1, examples: leave(why) }],
+      notes: why === null ? [{ code: 'would_erase', key, bodies, excerpts, orderBodies }] : [],
+      data: { forgotten: false, key, orderBodies },
+      act: async (context, { reason }) => {
+        const result = await forgetCustomer(context, key, reason);
+        if ('code' in result) return { done: 0, left: leave(result) };
+        return { done: 1, left: [], notes: [{ code: 'erased', ...result }], data: { forgotten: true, ...result } };
+      },
+    };
+  },
+  offer: async () => ({ needs: [] }),
+});

@@ -1,4 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.js';
+import type { ChangeFact } from '../../model/facts/actions.js';
 import { defaultSource, type Entity, entities, inSource, sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -11,7 +12,10 @@ import { endAlert } from '../../store/alerts.js';
 import { clearBrake, readBrakes } from '../../store/job-runs.js';
 import { joinConditions, ofRecords, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { sumOrders } from '../figures/group-parked.js';
 import { type FieldPair, sideBySide } from '../values/side-by-side.js';
+import { action, type LeftAlone, type NamedRecord, type Preview, type Subjects } from './action.js';
+import { nameLeft } from './message-actions.js';
 
 interface HeldMessage {
   id: number;
@@ -33,13 +37,8 @@ interface HeldSample extends HeldMessage {
 /** What a person decides about held messages. */
 export type Confirmation = 'send' | 'adopt' | 'discard';
 
-export interface HeldFilter {
-  entity?: Entity;
-  /** Of several ERPs one. */
-  source?: string;
-  /** Only these records, and also those whose key belongs to another record now. */
-  records?: readonly { entity: Entity; sourceKey: string }[];
-}
+/** Which changes; those of records that are named also where their key belongs to another record now. */
+type HeldFilter = Subjects['held'];
 
 const mostChanges = 10;
 
@@ -74,7 +73,7 @@ export async function isAnythingHeld(tx: Tx, entity: Entity, source = defaultSou
 }
 
 /** Whether something of this record waits for `waybill confirm`. */
-export async function isHeld(tx: Tx, entity: Entity, sourceKey: string): Promise<boolean> {
+async function isHeld(tx: Tx, { entity, sourceKey }: NamedRecord): Promise<boolean> {
   // By the record, not by the state: thousands may be parked.
   const sql = `SELECT id FROM outbox_message m WHERE m.source_key=? AND m.entity=? AND COALESCE(m.state,'')='parked'
       AND (m.park_class='held' OR (${namedByKey})) LIMIT 1`;
@@ -166,19 +165,24 @@ export interface ShownHeld {
   brakes: HeldSummary['brakes'];
 }
 
+/** What cannot be adopted: the service never had these records. */
+type Creates = (LeftAlone & { id: number })[];
+
 /** What waits for `waybill confirm`: counts by cause and by field, and the first rows. Writes nothing. */
 export async function summariseHeld(
   { store }: JobContext,
   filter: HeldFilter,
-): Promise<{ summary: HeldSummary; shown: ShownHeld }> {
+): Promise<{ summary: HeldSummary; shown: ShownHeld; creates: Creates }> {
   const groups = new Map<string, HeldSummary['groups'][number]>();
   const fields = new Map<string, HeldSummary['fields'][number]>();
   const summary: HeldSummary = { held: 0, groups: [], fields: [], first: [], brakes: [] };
   const ids = new Set<number>();
+  const creates: Creates = [];
   for (let afterId = 0; ; ) {
     const page = await store.read('look at what is held', (tx) => heldMessages(tx, filter, afterId, batchSize));
     for (const message of page) {
-      const { entity, operation, reason } = message;
+      const { id, entity, sourceKey: key, number, operation, reason } = message;
+      if (operation === 'create') creates.push({ id, entity, key, number, why: { code: 'no_baseline' } });
       summary.held++;
       ids.add(message.id);
       afterId = message.id;
@@ -195,7 +199,7 @@ export async function summariseHeld(
     ({ entity, source = defaultSource }) =>
       (filter.entity ?? entity) === entity && (filter.source ?? source) === source,
   );
-  return { summary, shown: { ids, brakes: summary.brakes } };
+  return { summary, shown: { ids, brakes: summary.brakes }, creates };
 }
 
 /**
@@ -260,3 +264,82 @@ function count<T extends object>(groups: Map<string, T & { count: number }>, nam
   known.count++;
   groups.set(name, known);
 }
+
+/** A few of what a brake holds are sent first, to see that all is well. */
+const fewFirst = 10;
+const mostNamed = 10_000;
+
+function heldAction(confirmation: Confirmation) {
+  return action({
+    role: 'act',
+    subject: 'held',
+    inputs: { first: { kind: 'flag' } },
+    causes: ['held'],
+    preview: async (context, filter, { first }): Promise<Preview> => {
+      const { summary, shown: all, creates } = await summariseHeld(context, filter);
+      const left = confirmation === 'adopt' ? creates : [];
+      const without = new Set(left.map(({ id }) => id));
+      const ids = [...all.ids].filter((id) => !without.has(id));
+      const few = first && ids.length > fewFirst;
+      // With a few of them alone, the brake stays on for the others.
+      const shown = few ? { ids: new Set(ids.slice(0, fewFirst)), brakes: [] } : { ...all, ids: new Set(ids) };
+      return {
+        matched: summary.held,
+        count: shown.ids.size,
+        isMore: shown.brakes.length > 0,
+        isAll: true,
+        rows: summary.first
+          .filter(({ id }) => shown.ids.has(id))
+          .map(({ reason: why, operation, fields, changes, ...record }) => ({
+            ...record,
+            what: operation,
+            state: 'held',
+            why,
+            becomes: becomesOf(operation, fields, changes),
+          })),
+        skipped:
+          left.length > 0 ? [{ why: { code: 'no_baseline' }, count: left.length, examples: left.slice(0, 1) }] : [],
+        totals: () => sumOrders(context.store, context.settings, [...shown.ids]),
+        spread: few ? [] : spreadOf(summary),
+        data: summary,
+        act: async (acting, { reason }) => {
+          const { done, leftIds } = await confirmHeld(acting, filter, confirmation, shown, reason);
+          const named = leftIds.slice(0, mostNamed);
+          return { done, left: await acting.store.read('name what was left alone', (tx) => nameLeft(tx, named)) };
+        },
+      };
+    },
+    offer: async ({ store }, record) =>
+      (await store.read('look whether it is held', (tx) => isHeld(tx, record))) ? { needs: [] } : null,
+  });
+}
+
+function spreadOf({ brakes, groups, fields }: HeldSummary): NonNullable<Preview['spread']> {
+  return [
+    ...brakes.map(({ entity, source = null, reason }) => ({
+      what: { code: 'would_end_brake', entity, source, reason } as const,
+      count: 1,
+    })),
+    ...groups.map(({ operation, reason, count: held }) => ({
+      what: { code: 'held_for', operation, reason } as const,
+      count: held,
+    })),
+    ...fields.map(({ field, count: changed }) => ({
+      what: { code: 'would_change_field', field } as const,
+      count: changed,
+    })),
+  ];
+}
+
+function becomesOf(operation: Operation, fields: readonly string[], changes: readonly FieldPair[]): ChangeFact {
+  if (operation !== 'update') return { code: 'goes_out', as: operation === 'create' ? 'create' : 'removal' };
+  return {
+    code: 'changes_fields',
+    fields,
+    changes: changes.map(({ field, acknowledged: from, erp: to }) => ({ field, from, to })),
+  };
+}
+
+export const heldSend = heldAction('send');
+export const heldAdopt = heldAction('adopt');
+export const heldDiscard = heldAction('discard');

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { ClaimCheck, RefusalFact } from '../../model/facts/actions.js';
+import { type Fact, legacy } from '../../model/facts/fact.js';
 import { type Entity, type JsonValue, sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -9,20 +11,27 @@ import { readClock } from '../../store/clock.js';
 import { lockLease } from '../../store/lease.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { type ClaimCheck, checkInWords, type SaidClaim, sidesInWords, unasked } from '../check-claims.js';
-import { actedOn, type NamedRecord, onlyRecord, recordName } from '../find-records.js';
-import { timeFormatter } from '../format.js';
+import { checkClaims, type SaidClaim, unasked } from '../check-claims.js';
+import { idsOfCause, sumOrders } from '../figures/group-parked.js';
+import { actedOn, type NamedRecord as FoundName, onlyRecord, recordName } from '../find-records.js';
 import type { MessageFilter } from '../list-messages.js';
+import {
+  type Action,
+  type ActionContext,
+  action,
+  type Inputs,
+  type LeftAlone,
+  type NamedRecord,
+  type NamedRecords,
+  type Offer,
+  type Preview,
+  type PreviewRow,
+  type Skipped,
+  type Subjects,
+  WrongAction,
+} from './action.js';
 import type { OperatorAction, OperatorContext } from './decide-message.js';
 import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './operated-messages.js';
-
-/** Records that a person lists, with what the list says of them. */
-export interface NamedRecords {
-  /** Ids at the service by the key in the ERP, or by the number; null where the list names no ids. */
-  idByKey: ReadonlyMap<string, string | null>;
-  /** Lines that are no use, and why. */
-  unusable: readonly { key: string; why: string }[];
-}
 
 /** What an operator asks for. */
 export interface ActionRequest {
@@ -36,14 +45,6 @@ export interface ActionRequest {
   /** Just these messages, as far as they match the filter. */
   ids?: readonly number[];
   reason: string;
-}
-
-/** A message, or a line of a list, that is left alone. */
-export interface LeftAlone {
-  entity: Entity | null;
-  key: string;
-  number: string | null;
-  why: string;
 }
 
 export interface Acted {
@@ -62,9 +63,8 @@ export interface ActionPlan {
   /** What was shown of each of them: one that changes before the operator answers is left alone. */
   shown: Map<number, string>;
   examples: Operated[];
-  /** How many messages (or lines) the action is not possible for, by the reason why, and some of them; of a list all of them. */
-  leftByReason: Map<string, number>;
-  leftExamples: LeftAlone[];
+  /** By their reasons. */
+  skipped: Map<string, Skipped>;
   /** False where more than the asked number match: the plan is of the oldest. */
   isAll: boolean;
 }
@@ -88,7 +88,7 @@ export async function planAction(
     if (check.kind === 'same' || request.unchecked) continue;
     left.add(messageId);
     plan.shown.delete(messageId);
-    leave(plan, { entity, key, number, why: checkInWords(serviceId, check) }, request.list !== undefined);
+    leave(plan, { entity, key, number, why: { code: 'unproven_claim', serviceId, check } }, request.list !== undefined);
   }
   plan.ids = plan.ids.filter((id) => !left.has(id));
   plan.examples = plan.examples.filter(({ message }) => !left.has(message.id)).slice(0, maxExamples);
@@ -117,13 +117,12 @@ async function planDecisions(context: JobContext, request: ActionRequest, most: 
     checks: new Map(),
     shown: new Map(),
     examples: [],
-    leftByReason: new Map(),
-    leftExamples: [],
+    skipped: new Map(),
     isAll: true,
   };
   if (list) {
-    for (const { key, why } of list.unusable)
-      leave(plan, { entity: filter.entity ?? null, key, number: null, why }, true);
+    for (const { key, problem } of list.unusable)
+      leave(plan, { entity: filter.entity ?? null, key, number: null, why: legacy(problem) }, true);
     plan.matched += list.unusable.length;
     await planLines(context, request, await readList(context, list, filter), plan);
     return plan;
@@ -143,9 +142,9 @@ async function planDecisions(context: JobContext, request: ActionRequest, most: 
 /** Claims of a list, by record. */
 interface ListedRecords {
   /** The line that names the record, and the id at the service that stands there. */
-  lines: ReadonlyMap<string, { record: NamedRecord; key: string; serviceId: string | null }>;
+  lines: ReadonlyMap<string, { record: FoundName; key: string; serviceId: string | null }>;
   /** Lines that name no record alone, and why. */
-  left: readonly { key: string; why: string; entity: Entity | null }[];
+  left: readonly { key: string; why: RefusalFact; entity: Entity | null }[];
 }
 
 /** A line of a list names one record, and a record stands in one line. */
@@ -154,26 +153,22 @@ async function readList(context: JobContext, { idByKey }: NamedRecords, filter: 
   const naming = { by: 'any', entity, source, sources: sourceNames(context.settings) } as const;
   const names = [...idByKey.keys()];
   const left: ListedRecords['left'][number][] = [];
-  const linesOf = new Map<string, { record: NamedRecord; key: string; serviceId: string | null }[]>();
+  const linesOf = new Map<string, { record: FoundName; key: string; serviceId: string | null }[]>();
   for (let start = 0; start < names.length; start += batchSize) {
     const batch = names.slice(start, start + batchSize);
     const named = await context.store.read('look for listed records', (tx) => actedOn(tx, batch, naming));
     for (const [key, records] of named) {
       const record = onlyRecord(key, records, naming);
       const at = { key, entity: records[0]?.entity ?? null };
-      if (record === 'ambiguous')
-        left.push({
-          ...at,
-          why: `it names ${records.length} records: write a key or a number for each that no other has`,
-        });
-      else if (record === null) left.push({ ...at, why: 'no message matches' });
+      if (record === 'ambiguous') left.push({ ...at, why: { code: 'ambiguous_name', records: records.length } });
+      else if (record === null) left.push({ ...at, why: { code: 'no_message' } });
       else {
         const line = { record, key, serviceId: idByKey.get(key) ?? null };
         linesOf.set(recordName(record), [...(linesOf.get(recordName(record)) ?? []), line]);
       }
     }
   }
-  const lines = new Map<string, { record: NamedRecord; key: string; serviceId: string | null }>();
+  const lines = new Map<string, { record: FoundName; key: string; serviceId: string | null }>();
   for (const [name, own] of linesOf) {
     const [line, another] = own;
     if (line !== undefined && another === undefined) lines.set(name, line);
@@ -182,7 +177,7 @@ async function readList(context: JobContext, { idByKey }: NamedRecords, filter: 
         ...own.map(({ key, record }) => ({
           key,
           entity: record.entity,
-          why: 'another line of the list names the same record',
+          why: { code: 'listed_twice' } as const,
         })),
       );
   }
@@ -211,7 +206,7 @@ async function planLines(context: JobContext, request: ActionRequest, listed: Li
       const possible = operated.filter(({ decision }) => decision.to !== null);
       for (const one of possible) note(plan, one);
       const last = operated.at(-1)?.decision;
-      const why = last?.to === null ? last.why : 'no message matches';
+      const why: Fact = last?.to === null ? last.why : { code: 'no_message' };
       if (possible.length === 0) leave(plan, { entity: record.entity, key, number: null, why }, true);
     }
   }
@@ -301,7 +296,10 @@ export async function actOnMessages(
       decided.map((one) => {
         const { message, decision } = one;
         const [claim] = claimOf(one);
-        const unsaid = claim && !isSaid(one) ? checkInWords(claim.serviceId, checkOf(message.id)) : changedSince;
+        const unsaid: Fact =
+          claim && !isSaid(one)
+            ? { code: 'unproven_claim', serviceId: claim.serviceId, check: checkOf(message.id) }
+            : { code: 'changed_since_shown', state: null };
         return [message.id, decision.to === null ? decision.why : unsaid];
       }),
     );
@@ -331,11 +329,9 @@ function saidInAudit(one: Operated, { kind, reason, sides }: ClaimCheck): { [nam
     said: true,
     check: kind,
     ...(reason !== '' && { checkReason: reason }),
-    ...(sides.length > 0 && { shown: sidesInWords(sides) }),
+    ...(sides.length > 0 && { shown: sides.map((one) => ({ ...one })) }),
   };
 }
-
-const changedSince = 'it has changed since it was shown';
 
 /** What a person decides by, and what the decision goes by; not when it is due next. */
 function printOf({ nextAttemptAt: _, ...message }: Operated['message']): string {
@@ -346,7 +342,7 @@ function printOf({ nextAttemptAt: _, ...message }: Operated['message']): string 
 export async function nameLeft(
   tx: Tx,
   ids: readonly number[],
-  why: ReadonlyMap<number, string> = new Map(),
+  why: ReadonlyMap<number, Fact> = new Map(),
 ): Promise<LeftAlone[]> {
   if (ids.length === 0) return [];
   const rows = await tx.rows<{ id: number; entity: Entity; sourceKey: string; number: string | null; state: string }>(
@@ -357,7 +353,7 @@ export async function nameLeft(
     entity,
     key,
     number,
-    why: why.get(id) ?? `${changedSince}, and is \`${state}\` now`,
+    why: why.get(id) ?? { code: 'changed_since_shown', state },
   }));
 }
 
@@ -375,8 +371,13 @@ function note(plan: ActionPlan, one: Operated): void {
 }
 
 function leave(plan: ActionPlan, left: LeftAlone, isListed: boolean): void {
-  plan.leftByReason.set(left.why, (plan.leftByReason.get(left.why) ?? 0) + 1);
-  if (isListed || plan.leftExamples.length < maxExamples) plan.leftExamples.push(left);
+  const reason = JSON.stringify(left.why);
+  const skipped = plan.skipped.get(reason) ?? { why: left.why, count: 0, examples: [] };
+  // The last one stands last.
+  plan.skipped.delete(reason);
+  plan.skipped.set(reason, skipped);
+  skipped.count++;
+  if (isListed || skipped.examples.length < maxExamples) skipped.examples.push(left);
 }
 
 function idNamedBy(listed: ListedRecords | null) {
@@ -390,10 +391,116 @@ function operatorContext(context: JobContext, { serviceId }: ActionRequest): Ope
   return {
     now: readClock(context),
     maxProcessingMs: settings.service.maxProcessingSeconds * 1000,
-    time: timeFormatter(settings.erp.timeZone),
     keyLifetimeMs: keyLifetimeMs(settings.service),
     replaysRefusals,
     serviceId,
     canLookUp: lookUpEntities(context),
   };
 }
+
+/** A person waits for the answers. */
+const mostAsked = 20;
+/** Stands for the id that a person has not named yet. */
+const anyId = '?';
+
+/** One of the actions on messages, as the table has it. */
+function messageAction<const I extends Inputs>(
+  name: OperatorAction,
+  more: Pick<Action<'messages', I>, 'inputs' | 'command' | 'causes' | 'onList'>,
+) {
+  return action({ ...more, role: 'act', subject: 'messages', preview, offer });
+
+  async function preview(
+    context: ActionContext,
+    { filter, cause, list }: Subjects['messages'],
+    { serviceId = null, unchecked = false }: { serviceId?: string | null; unchecked?: boolean },
+  ): Promise<Preview> {
+    const { store, settings, most, client, asksToInsist } = context;
+    const ids = cause && (await store.read('find what has this cause', (tx) => idsOfCause(tx, cause, most)));
+    const request = { action: name, filter, serviceId, reason: '', ...(list && { list }), ...(ids && { ids }) };
+    const ask = async (claims: readonly SaidClaim[]) =>
+      asksToInsist && claims.length > mostAsked ? new Map<number, ClaimCheck>() : checkClaims(context, client, claims);
+    const plan = await planAction(
+      context,
+      { ...request, unchecked: unchecked || asksToInsist },
+      { most, ...(!unchecked && { ask }) },
+    );
+    const named = Math.max(plan.ids.length, plan.checks.size);
+    if (serviceId !== null && named > 1)
+      throw new WrongAction(`An id of the service names one record, and ${named} match. Name the record by its key.`);
+    return {
+      matched: plan.matched,
+      count: plan.ids.length,
+      isAll: plan.isAll && (ids === undefined || ids.length < most),
+      rows: plan.examples.map(rowOf),
+      skipped: [...plan.skipped.values()],
+      claims: plan.examples.flatMap(({ message, decision }) => {
+        const check = plan.checks.get(message.id);
+        return check && decision.to === 'delivered' ? [{ serviceId: decision.serviceId, check }] : [];
+      }),
+      isListed: list !== undefined,
+      totals: () => sumOrders(store, settings, plan.ids),
+      act: async (acting, { reason, insists }) => {
+        const said = { ...request, reason, unchecked: unchecked || insists };
+        const acted = await actOnMessages(acting, said, plan.ids, plan.shown, plan.checks);
+        return { ...acted, ...(name === 'look_up' && acted.done > 0 && { notes: [{ code: 'look_up_follows' }] }) };
+      },
+    };
+  }
+
+  async function offer(context: ActionContext, record: NamedRecord): Promise<Offer> {
+    const plan = (serviceId: string | null) =>
+      planAction(context, { action: name, filter: { records: [record] }, serviceId, unchecked: true, reason: '' });
+    const { ids, skipped } = await plan(null);
+    if (ids.length > 0) return { needs: [] };
+    if ('serviceId' in more.inputs && (await plan(anyId)).ids.length > 0) return { needs: ['serviceId'] };
+    return { why: [...skipped.values()].at(-1)?.why ?? { code: 'no_message' } };
+  }
+}
+
+function rowOf({ message, decision }: Operated): PreviewRow {
+  const { entity, sourceKey, number, operation, state, parkClass, reason } = message;
+  return {
+    ...{ entity, sourceKey, number },
+    what: operation,
+    state: parkClass ? `${state} (${parkClass})` : state,
+    why: reason ?? '',
+    becomes:
+      decision.to === 'delivered'
+        ? { code: 'is_delivered_as', serviceId: decision.serviceId }
+        : { code: 'goes_to', state: decision.to ?? state, newKey: 'newKey' in decision && decision.newKey },
+  };
+}
+
+export const retry = messageAction('retry', {
+  inputs: {},
+  command: { path: ['outbox', 'retry'] },
+  causes: ['refused', 'unproven'],
+  onList: true,
+});
+
+export const discard = messageAction('discard', {
+  inputs: {},
+  command: { path: ['outbox', 'discard'] },
+  causes: ['refused', 'conflict', 'unmapped'],
+  onList: true,
+});
+
+export const lookUp = messageAction('look_up', {
+  inputs: {},
+  command: { path: ['outbox', 'resolve'], choice: 'look-up' },
+  causes: ['unproven'],
+  onList: true,
+});
+
+export const delivered = messageAction('delivered', {
+  inputs: { serviceId: { kind: 'text', placeholder: 'id' }, unchecked: { kind: 'insist' } },
+  command: { path: ['outbox', 'resolve'], choice: 'delivered' },
+});
+
+export const notDelivered = messageAction('not_delivered', {
+  inputs: {},
+  command: { path: ['outbox', 'resolve'], choice: 'not-delivered' },
+  causes: ['unproven', 'conflict'],
+  onList: true,
+});

@@ -1,13 +1,16 @@
 import { appendAudit } from '../../audit/audit-log.js';
+import type { ClaimCheck, RefusalFact } from '../../model/facts/actions.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { BindingHolders, problemInWords } from '../../outbound/outbox/binding-holders.js';
+import { BindingHolders } from '../../outbound/outbox/binding-holders.js';
 import { doubtBoundContents, moveBinding } from '../../outbound/outbox/bindings.js';
 import { doubtContents } from '../../outbound/outbox/content-hash.js';
 import { closeAsSettled } from '../../outbound/outbox/transitions.js';
 import { lockLease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { type ClaimCheck, unasked } from '../check-claims.js';
+import { checkClaims, unasked } from '../check-claims.js';
+import { action } from './action.js';
+import { refusalOf } from './operated-messages.js';
 
 /** A person says that a record is another one at the service than Waybill has on record, and names both ids. */
 export interface BindingMove {
@@ -18,23 +21,23 @@ export interface BindingMove {
 }
 
 /** The message by which the service is asked for the record; null: none is kept. */
-export async function newestMessage(tx: Tx, { entity, sourceKey }: BindingMove): Promise<number | null> {
+async function newestMessage(tx: Tx, { entity, sourceKey }: BindingMove): Promise<number | null> {
   const sql = 'SELECT id FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision DESC LIMIT 1';
   return (await tx.value<number>(sql, [entity, sourceKey])) ?? null;
 }
 
 /** Why the binding can't be moved; null: it can. Writes nothing. */
-export async function moveProblem(tx: Tx, { entity, sourceKey, from, to }: BindingMove): Promise<string | null> {
+async function moveProblem(tx: Tx, { entity, sourceKey, from, to }: BindingMove): Promise<RefusalFact | null> {
   const claim = { entity, sourceKey, serviceId: to, renamedFrom: from };
   const holders = await BindingHolders.of(tx, [claim]);
   const bound = holders.boundTo(entity, sourceKey);
-  if (bound === null) return 'Waybill has no binding of it: `waybill outbox resolve --delivered` makes one';
-  if (from === to) return 'both ids are the same';
+  if (bound === null) return { code: 'no_binding' };
+  if (from === to) return { code: 'same_ids' };
   const problem = holders.problemOf(claim);
-  if (problem?.kind === 'taken') return problemInWords(claim, problem);
-  if (bound !== from) return `it is ${bound} at the service, not ${from}`;
+  if (problem?.kind === 'taken') return refusalOf(claim, problem);
+  if (bound !== from) return { code: 'other_service_id', serviceId: bound, said: from };
   const sending = "SELECT id FROM outbox_message WHERE entity=? AND source_key=? AND state='sending' LIMIT 1";
-  return (await tx.value(sending, [entity, sourceKey])) === undefined ? null : 'a request about it is under way';
+  return (await tx.value(sending, [entity, sourceKey])) === undefined ? null : { code: 'request_under_way' };
 }
 
 /**
@@ -62,7 +65,7 @@ export async function moveRecordBinding(
   move: BindingMove,
   reason: string,
   check: ClaimCheck = unasked,
-): Promise<string | null> {
+): Promise<RefusalFact | null> {
   const { store, actor, nowMs } = context;
   const { entity, sourceKey, from, to } = move;
   return store.transaction('give a record another id at the service', async (tx) => {
@@ -80,3 +83,44 @@ export async function moveRecordBinding(
     return null;
   });
 }
+
+export const moveRecord = action({
+  role: 'act',
+  subject: 'record',
+  inputs: {
+    from: { kind: 'text', placeholder: 'id', isRequired: true },
+    to: { kind: 'text', placeholder: 'id', isRequired: true },
+    unchecked: { kind: 'insist' },
+  },
+  command: { path: ['bindings', 'move'] },
+  preview: async (context, { entity, sourceKey }, { from, to, unchecked }) => {
+    const move = { entity, sourceKey, from: from ?? '', to: to ?? '' };
+    const { problem, messageId } = await context.store.read('look at a binding', async (tx) => ({
+      problem: await moveProblem(tx, move),
+      messageId: await newestMessage(tx, move),
+    }));
+    const isAsked = problem === null && messageId !== null && !unchecked;
+    const claims = isAsked ? [{ messageId, entity, serviceId: move.to }] : [];
+    const check = [...(await checkClaims(context, context.client, claims)).values()][0] ?? unasked;
+    const isUnproven = check.kind !== 'same' && !unchecked && !context.asksToInsist;
+    const why = problem ?? (isUnproven ? ({ code: 'unproven_claim', serviceId: move.to, check } as const) : null);
+    const leave = (reason: RefusalFact) => [{ entity, key: sourceKey, number: null, why: reason }];
+    return {
+      matched: 1,
+      count: why === null ? 1 : 0,
+      isAll: true,
+      rows: [],
+      skipped: why === null ? [] : [{ why, count: 1, examples: leave(why) }],
+      claims: why === null && !unchecked ? [{ serviceId: move.to, check }] : [],
+      notes: why === null ? [{ code: 'would_move', ...move }] : [],
+      data: { ...move, moved: false },
+      act: async (acting, { reason, insists }) => {
+        const isSaid = check.kind === 'same' || unchecked || insists;
+        if (!isSaid) return { done: 0, left: leave({ code: 'unproven_claim', serviceId: move.to, check }) };
+        const left = await moveRecordBinding(acting, move, reason, check);
+        if (left !== null) return { done: 0, left: leave(left) };
+        return { done: 1, left: [], notes: [{ code: 'moved' }], data: { moved: true, check: check.kind } };
+      },
+    };
+  },
+});

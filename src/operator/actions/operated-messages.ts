@@ -1,5 +1,11 @@
+import type { RefusalFact } from '../../model/facts/actions.js';
 import { doubtColumns, doubtOf } from '../../outbound/outbox/absence.js';
-import { BindingHolders, problemInWords, type SaidBinding } from '../../outbound/outbox/binding-holders.js';
+import {
+  type BindingClaim,
+  BindingHolders,
+  type BindingProblem,
+  type SaidBinding,
+} from '../../outbound/outbox/binding-holders.js';
 import { type Binding, bindRecords, closeBindings } from '../../outbound/outbox/bindings.js';
 import { doubtContents, provenRecord, unknownContent } from '../../outbound/outbox/content-hash.js';
 import { createKey, keyAfterRefusal } from '../../outbound/outbox/idempotency-key.js';
@@ -93,6 +99,13 @@ export async function decideForMessages(
   return unlessHeld(tx, operated, context.serviceId !== null);
 }
 
+/** The refusal to bind a record to an id of the service. Pure. */
+export function refusalOf({ entity, serviceId }: BindingClaim, problem: BindingProblem): RefusalFact {
+  return problem.kind === 'taken'
+    ? { code: 'service_id_taken', entity, serviceId, heldBy: problem.heldBy }
+    : { code: 'other_service_id', serviceId: problem.boundTo, said: serviceId };
+}
+
 /** An id of the service that belongs to another record can't be this one's, whatever a person says. */
 async function unlessHeld(tx: Tx, operated: Operated[], isIdNamed: boolean): Promise<Operated[]> {
   const claimsOf = ({ message, decision }: Operated) =>
@@ -107,8 +120,7 @@ async function unlessHeld(tx: Tx, operated: Operated[], isIdNamed: boolean): Pro
     const [claim] = claimsOf(one);
     const problem = claim ? holders.problemOf(claim) : null;
     if (!claim || problem === null) return one;
-    const why = `${problemInWords(claim, problem)}: look at the service which of the two it is`;
-    return { ...one, decision: { to: null, why } };
+    return { ...one, decision: { to: null, why: refusalOf(claim, problem) } };
   });
 }
 

@@ -2,6 +2,7 @@ import { appendAudit } from '../../audit/audit-log.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { oldAnswerMs } from '../../outbound/deliver/send-gate.js';
 import { type Lane, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
+import { action } from './action.js';
 
 /** The jobs that an operator can pause, each by itself. */
 export const pausableJobs = ['capture', 'deliver', 'pull'] as const satisfies readonly Lane[];
@@ -25,12 +26,18 @@ export async function pauseJobs(
   await clock.sleep(oldAnswerMs + 5);
 }
 
+/** How many pauses were ended, and the lanes that they stopped. */
+export interface Resumed {
+  count: number;
+  ended: Lane[];
+}
+
 /** Ends all pauses of these lanes, whatever their cause. @returns how many there were, and the lanes that they stopped */
 export async function resumeLanes(
   { store, actor, nowMs }: JobContext,
   lanes: readonly Lane[],
   reason: string,
-): Promise<{ count: number; ended: Lane[] }> {
+): Promise<Resumed> {
   return store.transaction('resume', async (tx) => {
     const before = await listPauses(tx);
     let count = 0;
@@ -42,3 +49,36 @@ export async function resumeLanes(
     return { count, ended };
   });
 }
+
+/** Nothing has to be found out first: the preview repeats what is asked for. */
+const lanesShown = (lanes: readonly Lane[]) => ({
+  ...{ matched: lanes.length, count: lanes.length, isAll: true, rows: [], skipped: [], data: { lanes: [...lanes] } },
+});
+
+export const pause = action({
+  role: 'act',
+  subject: 'jobs',
+  inputs: {},
+  isHarmless: true,
+  preview: async (_context, lanes) => ({
+    ...lanesShown(lanes),
+    act: async (context, { reason }) => {
+      await pauseJobs(context, lanes, reason);
+      return { done: lanes.length, left: [] };
+    },
+  }),
+});
+
+export const resume = action({
+  role: 'act',
+  subject: 'jobs',
+  inputs: {},
+  isHarmless: true,
+  preview: async (_context, lanes) => ({
+    ...lanesShown(lanes),
+    act: async (context, { reason }) => {
+      const data = await resumeLanes(context, lanes, reason);
+      return { done: data.count, left: [], data };
+    },
+  }),
+});

@@ -1,10 +1,8 @@
-import { confirmDrop } from '../../inbound/invoices/drop-brake.js';
 import {
   countLeftInvoices,
   type InvoiceList,
   type InvoiceSheet,
   invoicesAfter,
-  knownInvoices,
   type ListedInvoice,
   listHeldInvoices,
   listLeftInvoices,
@@ -12,7 +10,6 @@ import {
 } from '../../inbound/invoices/list-invoices.js';
 import { type LastPull, lastPull } from '../../inbound/invoices/pull-record.js';
 import { sourceOf } from '../../model/record.js';
-import type { JobContext } from '../../ops/job-context.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { mostCounted } from './browse.js';
@@ -133,31 +130,6 @@ async function leftRows(tx: Tx, place: PlaceOnPage | null, limit: number) {
   const left = found.slice(0, limit);
   const last = found.length > limit ? left.at(-1) : undefined;
   return { rows: [], left, next: last ? { after: String(last.unlisted_at), invoiceNo: last.invoice_no } : null };
-}
-
-/** Invoices that a brake keeps on the list: the first of them, and the count and sum of all. */
-export async function heldInvoices({ store }: JobContext, most: number): Promise<InvoiceSheet> {
-  return store.read('look at what is held', (tx) => listHeldInvoices(tx, most));
-}
-
-const batchSize = 500;
-
-/** Takes those off the list that a person was shown. @returns how many left, and which stayed because a pull has met them since */
-export async function dropHeldInvoices(
-  context: JobContext,
-  shown: readonly ListedInvoice[],
-  reason: string,
-): Promise<{ done: number; stayed: string[] }> {
-  const numbers = shown.map(({ invoice_no }) => invoice_no);
-  const done = await confirmDrop(context, numbers, reason);
-  const stayed: string[] = [];
-  if (done < numbers.length)
-    for (let from = 0; from < numbers.length; from += batchSize) {
-      const batch = numbers.slice(from, from + batchSize);
-      const known = await context.store.read('name what stayed', (tx) => knownInvoices(tx, batch));
-      stayed.push(...known.filter(({ unlistedAt }) => unlistedAt === null).map(({ invoiceNo }) => invoiceNo));
-    }
-  return { done, stayed };
 }
 
 /** The source of each customer that the service calls by one of these ids; one that none of ours has is not among them. */

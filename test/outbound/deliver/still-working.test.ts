@@ -1,7 +1,10 @@
 import { expect } from 'chai';
+import type { Fact } from '../../../src/model/facts/fact.js';
 import { planAction } from '../../../src/operator/actions/message-actions.js';
 import { explainRecord } from '../../../src/operator/explain-record.js';
+import { tell } from '../../../src/words/words.js';
 import { type LabOptions, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
+import { leftIn } from '../../support/jobs/left-in.js';
 import { type OrderFate, type SlowService, slowLookUp, startSlowService } from '../../support/slow-service.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -99,7 +102,9 @@ onSqliteLabAnd('postgres', 'a service without keys that is still working on a re
     };
     const tooEarly = await planAction(lab.context, resolve);
     expect(tooEarly.ids).to.deep.equal([]);
-    expect(tooEarly.leftExamples[0]?.why).to.match(/may still be working on its last request.*look again after 20/);
+    expect(tell(leftIn(tooEarly)[0]?.why as Fact)).to.match(
+      /may still be working on its last request.*look again after 20/,
+    );
     // Where a test moves the clock on the wall, time has passed.
     lab.context.nowMs = () => Date.now() + 60_000;
     expect((await planAction(lab.context, resolve)).ids).to.deep.equal([message.id]);

@@ -1,11 +1,11 @@
-import { span } from '../../operator/format.js';
 import { type Fate, planResync, type ResyncPlan } from '../../operator/reconcile/plan-resync.js';
+import { span } from '../../words/span.js';
 import { type CommandApp, exitCode, type Plural } from '../command.js';
 import { progressBar } from '../terminal/progress-bar.js';
 import { stopSignal } from '../terminal/stop-signal.js';
 
 /** Shows what a resync would make of each record. */
-export async function showPlan(
+export async function showResync(
   { context, reader, output }: CommandApp,
   plural: Plural,
   filter: Parameters<typeof planResync>[2],
