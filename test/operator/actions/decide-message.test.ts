@@ -101,7 +101,7 @@ describe('an operator’s action on a message', () => {
     });
     it('leaves a change to the end of the scan that found it, which shows whether a brake holds it', () => {
       const found = at('pending', null, { nextAttemptAt: null, waitsFor: 'scan' });
-      expect(whyNot(decide('retry', found))).to.contain('the scan that found it has not ended');
+      expect(whyNot(decide('retry', found))).to.deep.equal({ code: 'scan_unfinished' });
     });
     it('keeps the key of a refused create where the service forgets refusals', () => {
       expect(decide('retry', at('parked', 'refused', { generation: 2 }))).to.deep.include({
