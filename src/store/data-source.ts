@@ -10,6 +10,7 @@ import { LookUps1795800002000 } from './migrations/1795800002000-look-ups.js';
 import { ExpandPersonsWord1795800003000 } from './migrations/1795800003000-expand-persons-word.js';
 import { MessageSchedule1795900000000 } from './migrations/1795900000000-message-schedule.js';
 import { ExpandReleasedElapsed1795900030000 } from './migrations/1795900030000-expand-released-elapsed.js';
+import { ExpandAbsences1795900031000 } from './migrations/1795900031000-expand-absences.js';
 import { LeftOrdersAsFacts1795900040000 } from './migrations/1795900040000-left-orders-as-facts.js';
 import { AlertsAsFacts1795900070000 } from './migrations/1795900070000-alerts-as-facts.js';
 import { JobFailuresAsFacts1795900071000 } from './migrations/1795900071000-job-failures-as-facts.js';
@@ -28,6 +29,7 @@ export const migrations: (new () => MigrationInterface)[] = [
   ExpandPersonsWord1795800003000,
   MessageSchedule1795900000000,
   ExpandReleasedElapsed1795900030000,
+  ExpandAbsences1795900031000,
   LeftOrdersAsFacts1795900040000,
   AlertsAsFacts1795900070000,
   JobFailuresAsFacts1795900071000,

@@ -3,6 +3,7 @@ import { lookUpColumns } from './migrations/1795800002000-look-ups.js';
 import { personsWordColumns, personsWordTables } from './migrations/1795800003000-expand-persons-word.js';
 import { scheduleColumns } from './migrations/1795900000000-message-schedule.js';
 import { releasedElapsedColumns } from './migrations/1795900030000-expand-released-elapsed.js';
+import { absenceColumns } from './migrations/1795900031000-expand-absences.js';
 import { leftOrderFacts } from './migrations/1795900040000-left-orders-as-facts.js';
 import { alertFacts } from './migrations/1795900070000-alerts-as-facts.js';
 import { jobFailureFacts } from './migrations/1795900071000-job-failures-as-facts.js';
@@ -10,7 +11,7 @@ import { type FactColumn, factColumnTypes } from './migrations/sentences-to-fact
 
 /** Columns that migrations added to a table of the first schema. */
 const added: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  outbox_message: { ...lookUpColumns, ...scheduleColumns },
+  outbox_message: { ...lookUpColumns, ...scheduleColumns, ...absenceColumns },
   binding: personsWordColumns,
   lease: releasedElapsedColumns,
   unsettled: { first_seen_elapsed: 'BIGINT NULL' },

@@ -75,6 +75,13 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
       'waits for a token endpoint that is down like for a service that is: no message is parked, and it goes on',
     ],
   ],
+  'The service answers one record with a failure for ever': [
+    [
+      'outbound/deliver/kept-failure.test.ts',
+      'is asked for a create that it made, and answers with a failure at each try',
+    ],
+    ['outbound/deliver/kept-failure.test.ts', 'gets a create that it never made under its key only, …'],
+  ],
   'The service refused one record': [
     ['outbound/deliver/outage.test.ts', 'never holds up another, and its dependants say whom they wait for'],
     ['outbound/deliver/changes.test.ts', 'is tried again with the same key on a service that forgets refusals'],

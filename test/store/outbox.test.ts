@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Entity } from '../../src/model/record.js';
 import type { Verdict } from '../../src/model/verdict.js';
 import { listMessages } from '../../src/operator/list-messages.js';
 import { countOpen, customersOfOrders } from '../../src/operator/sync.js';
@@ -27,6 +28,7 @@ import { onEveryStore, onServers } from './stores.js';
 
 const all = { only: null };
 const now = 1_790_000_000_000;
+const resendsSince = (sentSinceMs: number) => ({ sentSinceMs, lookedUp: [] });
 const clockAt = (ms: number) => ({ bootId: 'a', bootMs: ms, wallMs: ms });
 
 onEveryStore('the outbox', (kit) => {
@@ -91,7 +93,9 @@ onEveryStore('the outbox', (kit) => {
   const insert = (...messages: NewMessage[]) => write((tx) => insertMessages(tx, messages, now));
   const due = (limit = 100, scope: ClaimScope = all, at = now) =>
     kit.store.read('look', async (tx) =>
-      (await dueMessages(tx, limit, { nowMs: at, scope, sentSinceMs: 0 })).map(({ id }) => id),
+      (await dueMessages(tx, limit, { nowMs: at, scope, resends: { sentSinceMs: 0, lookedUp: [] } })).map(
+        ({ id }) => id,
+      ),
     );
   const claim = (ids: number[], epoch = 1, nowMs = now, store = kit.store, keyLifetimeMs = Number.POSITIVE_INFINITY) =>
     store.transaction('claim', (tx) => claimMessages(tx, ids, claimTerms({ epoch, nowMs, keyLifetimeMs })));
@@ -161,13 +165,38 @@ onEveryStore('the outbox', (kit) => {
       await set(remembered, `${forged.in_doubt}, first_sent_at=${now - 99}`);
       const since = now - 99;
       const found = await kit.store.read('look', (tx) =>
-        dueMessages(tx, 10, { nowMs: now, scope: all, sentSinceMs: since }),
+        dueMessages(tx, 10, { nowMs: now, scope: all, resends: resendsSince(since) }),
       );
       expect(found.map(({ id }) => id)).to.deep.equal([remembered]);
       const probe = (state: 'in_doubt' | 'pending') =>
-        kit.store.read('look', (tx) => probeMessageId(tx, state, 'first', all, since));
+        kit.store.read('look', (tx) => probeMessageId(tx, state, 'first', all, resendsSince(since)));
       expect(await probe('in_doubt')).to.equal(remembered);
       expect(await probe('pending')).to.equal(null);
+    });
+
+    it('no create in doubt that keeps failing, where the service can be asked for it', async () => {
+      const [failing, other] = (await insert(message('order', '1'), message('order', '2'))) as [number, number];
+      for (const [id, failures] of [
+        [failing, 5],
+        [other, 4],
+      ] as const)
+        await set(id, `state='in_doubt', failures=${failures}, first_sent_at=${now}`);
+      const due = async (lookedUp: readonly Entity[]) => {
+        const question = { nowMs: now, scope: all, resends: { sentSinceMs: 0, lookedUp } };
+        return (await kit.store.read('look', (tx) => dueMessages(tx, 10, question))).map(({ id }) => id);
+      };
+      expect(await due(['order'])).to.deep.equal([other]);
+      expect(await due(['customer'])).to.have.members([failing, other]);
+      const terms = {
+        entities: { in_doubt: ['order'], conflict: [] },
+        only: null,
+        sentBeforeMs: 0,
+        limit: 10,
+      } as const;
+      const taken = await kit.store.transaction('look up', (tx) => claimLookUps(tx, terms, 1, clockAt(now)));
+      expect(taken.map(({ id, isForgotten }) => ({ id, isForgotten }))).to.deep.equal([
+        { id: failing, isForgotten: false },
+      ]);
     });
 
     it('the one that waits longest or the last untried to probe with, of both entities, also before its time', async () => {
@@ -180,7 +209,7 @@ onEveryStore('the outbox', (kit) => {
       await set(order, `next_attempt_at=${now + 50}`);
       await set(last, `next_attempt_at=${now + 70}`);
       const probe = (which: 'first' | 'last untried') =>
-        kit.store.read('look', (tx) => probeMessageId(tx, 'pending', which, all, 0));
+        kit.store.read('look', (tx) => probeMessageId(tx, 'pending', which, all, resendsSince(0)));
       expect([await probe('first'), await probe('last untried')]).to.deep.equal([order, last]);
       // Otherwise the last one would stay the last, whatever became of it.
       await set(last, 'attempts=1');

@@ -286,7 +286,7 @@ onEveryStore('a store in which a time also told what a message waits for', (kit)
         );
         return ids.map((id) => found.find((row) => row.id === id)?.source_key);
       };
-      const question = { nowMs: now, scope: { only: null }, sentSinceMs: 0 };
+      const question = { nowMs: now, scope: { only: null }, resends: { sentSinceMs: 0, lookedUp: [] } };
       const due = await store.read('look', (tx) => dueMessages(tx, 100, question));
       expect(await keysOf(due.map(({ id }) => id))).to.deep.equal(['due']);
       // Also where it is asked for all that ever may be sent.

@@ -3,19 +3,21 @@ import type { AddressInfo } from 'node:net';
 
 /**
  * What becomes of a request for an order: it takes effect after so long, or when the test releases it, whether its client is still
- * there or not; or never.
+ * there or not; or never. `failure`: it is answered 500 instead, and nothing is made. `made and failed`:
+ * it is made once, and each request is answered 500.
  */
-export type OrderFate = { afterMs: number } | 'held' | 'lost';
+export type OrderFate = { afterMs: number } | 'held' | 'lost' | 'failure' | 'made and failed';
 
 export interface SlowService {
   readonly url: string;
   /** What is there: an id for each, and the number of the ERP as its note. */
   readonly orders: readonly { id: string; note: string }[];
   /** Each request for an order, and each question for one. */
-  readonly requests: readonly { method: string; note: string; atMs: number }[];
+  readonly requests: readonly { method: string; note: string; atMs: number; key: string | undefined }[];
   /** Requests that were received and have not taken effect yet. */
   readonly underWay: number;
-  fateOf: (note: string) => OrderFate;
+  /** @param key the idempotency key, for those who look at it */
+  fateOf: (note: string, key?: string) => OrderFate;
   /** What is held takes effect now. */
   release(): void;
   close(): Promise<void>;
@@ -27,7 +29,7 @@ export interface SlowService {
  */
 export async function startSlowService(fateOf: SlowService['fateOf']): Promise<SlowService> {
   const orders: { id: string; note: string }[] = [];
-  const requests: { method: string; note: string; atMs: number }[] = [];
+  const requests: { method: string; note: string; atMs: number; key: string | undefined }[] = [];
   const underWay = new Map<() => void, NodeJS.Timeout | null>();
   const answer = (response: ServerResponse, status: number, body: object) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -35,9 +37,10 @@ export async function startSlowService(fateOf: SlowService['fateOf']): Promise<S
   const receive = async (request: IncomingMessage, response: ServerResponse) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://service');
     const method = request.method ?? '';
+    const key = request.headers['idempotency-key']?.toString();
     if (method === 'GET') {
       const note = searchParams.get('note') ?? '';
-      requests.push({ method, note, atMs: performance.now() });
+      requests.push({ method, note, atMs: performance.now(), key });
       const data = orders.filter((order) => order.note === note).map(({ id }) => ({ order_id: id, note }));
       answer(response, 200, { data });
       return;
@@ -50,8 +53,14 @@ export async function startSlowService(fateOf: SlowService['fateOf']): Promise<S
       return;
     }
     const { note } = body;
-    requests.push({ method, note, atMs: performance.now() });
-    const fate = service.fateOf(note);
+    requests.push({ method, note, atMs: performance.now(), key });
+    const fate = service.fateOf(note, key);
+    if (fate === 'failure' || fate === 'made and failed') {
+      const isThere = orders.some((order) => order.note === note);
+      if (fate === 'made and failed' && !isThere) orders.push({ id: `ord_${orders.length + 1}`, note });
+      answer(response, 500, { error: 'it failed' });
+      return;
+    }
     if (fate === 'lost') {
       request.socket.destroy();
       return;

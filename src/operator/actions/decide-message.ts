@@ -167,9 +167,9 @@ function resolveNotDelivered(message: OperatedMessage, context: OperatorContext)
   // An update sets absolute values and may be repeated at any time.
   const until = message.operation === 'create' && mayTakeEffectUntil(message, context.now, context.maxProcessingMs);
   if (until) return refuse({ code: 'still_working', until });
-  // In a conflict the service holds the old key with other bytes, or answers it with the old "no": only a new key gets through.
-  const burnt = message.operation === 'create' && message.parkClass === 'conflict' && message.state === 'parked';
-  return { to: 'pending', generation: message.generation + (burnt ? 1 : 0), newKey: burnt, firstSentAt: null };
+  // The service may keep its failure, its refusal or other bytes with the old key, and repeat that for ever.
+  const advances = message.operation === 'create';
+  return { to: 'pending', generation: message.generation + (advances ? 1 : 0), newKey: true, firstSentAt: null };
 }
 
 /** Its key counts as forgotten from here on: it is asked for, and never resent blindly. */

@@ -27,6 +27,7 @@ import {
 } from './claim-messages.js';
 import { followClock, forgetFutureSends, inParts } from './clock-trace.js';
 import type { DeliveryTally } from './deliver-result.js';
+import type { ResendTerms } from './due-messages.js';
 import { lookUpEntities } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';
 
@@ -128,9 +129,10 @@ export class Claims {
     this.#leadMs = wallLeadMs(context);
   }
 
-  /** Messages that were first sent before this must not be sent blindly again. */
-  get forgottenBefore(): number {
-    return this.context.nowMs() - this.#keyLifetimeMs;
+  /** Which creates in doubt may be sent again as they are. */
+  get resends(): ResendTerms {
+    const { context } = this;
+    return { sentSinceMs: context.nowMs() - this.#keyLifetimeMs, lookedUp: lookUpEntities(context) };
   }
 
   /** How many messages to claim at once: of large records fewer, because a claim would leave the others, read for nothing. */

@@ -266,7 +266,7 @@ class Delivery {
   }
 
   readonly #listDue: ListDue = (most, mostOfBacklog, isForAll = false) => {
-    const list: ListDue = (...wider) => listDue(this.context, wider, this.options.scope, this.#claims.forgottenBefore);
+    const list: ListDue = (...wider) => listDue(this.context, wider, this.options.scope, this.#claims.resends);
     // A list for all nodes sees to it by itself that they do not reach for the same.
     const membership = isForAll ? null : this.lease.membership;
     return membership?.part([most, mostOfBacklog], list) ?? list(most, mostOfBacklog);
@@ -309,7 +309,7 @@ class Delivery {
       // Where the oldest of the new ones are those at which it fails, the latest may not be.
       const which = kind === 'pending' && probe % 2 === 1 ? 'last untried' : 'first';
       const id = await store.read('look for a message to probe with', (tx) =>
-        probeMessageId(tx, kind, which, this.options.scope, this.#claims.forgottenBefore),
+        probeMessageId(tx, kind, which, this.options.scope, this.#claims.resends),
       );
       const [message] = await this.#claims.claim(id === null ? [] : [id], 'ever');
       if (!message) continue;

@@ -20,13 +20,13 @@ export async function listDue(
   { store, nowMs }: Pick<JobContext, 'store' | 'nowMs'>,
   [most, mostOfBacklog]: Parameters<ListDue>,
   scope: ClaimScope,
-  sentSinceMs: number,
+  resends: ResendTerms,
 ): ReturnType<ListDue> {
   return store.read('look for due messages', async (tx) => {
     const kinds = await dueKinds(tx, nowMs(), scope);
     return {
-      news: await dueMessages(tx, most, { nowMs: nowMs(), scope, sentSinceMs, isBacklog: false, kinds }),
-      backlog: await dueMessages(tx, mostOfBacklog, { nowMs: nowMs(), scope, sentSinceMs, isBacklog: true, kinds }),
+      news: await dueMessages(tx, most, { nowMs: nowMs(), scope, resends, isBacklog: false, kinds }),
+      backlog: await dueMessages(tx, mostOfBacklog, { nowMs: nowMs(), scope, resends, isBacklog: true, kinds }),
     };
   });
 }
@@ -52,11 +52,24 @@ async function dueKinds(tx: Tx, nowMs: number, { sources = defaultAlone }: Claim
   return (state, entity, isBacklog) => Boolean(due?.[`${state}_${entity}_${isBacklog ? 1 : 0}`]);
 }
 
+/** Creates in doubt that may be sent again. The others are looked up, or wait for a person. */
+export interface ResendTerms {
+  /** One whose first try is older is left: the service may have forgotten its key. */
+  sentSinceMs: number;
+  /** Entities whose records the service can be asked for: one that failed often is looked up before it goes out again. */
+  lookedUp: readonly Entity[];
+}
+
+/** After so many failures in a row a create is looked up: the service may answer its key with one failure for ever. */
+const failuresBeforeLookUp = 5;
+
+/** A create `m` in doubt that its look-up has to precede, where the service can be asked for it. */
+export const keepsFailing = `m.operation='create' AND m.failures>=${failuresBeforeLookUp}`;
+
 /** Which messages count. */
 interface Wanted {
   scope: ClaimScope;
-  /** A create in doubt whose first try is older is left: the service may have forgotten its key. */
-  sentSinceMs: number;
+  resends: ResendTerms;
   /** Only the backlog, or only news; absent: both. */
   isBacklog?: boolean;
 }
@@ -152,7 +165,7 @@ export async function readyMessages(
   limits: readonly { name: string; limit: number }[],
   question: ReadyQuestion,
 ): Promise<ReadyMessage[]> {
-  const { scope, sentSinceMs, isBacklog, dueByMs, which } = question;
+  const { scope, resends, isBacklog, dueByMs, which } = question;
   const order = which === 'first' ? 'ASC' : 'DESC';
   const keys = scope.only ? [...(scope.only.get(entity) ?? [])] : null;
   const asked = limits.filter(({ limit }) => limit > 0);
@@ -168,7 +181,8 @@ export async function readyMessages(
     both.sort((a, b) => sign * (a.dueAt - b.dueAt || a.id - b.id));
     return asked.flatMap(({ name, limit }) => both.filter(({ source }) => source === name).slice(0, limit));
   }
-  const remembered = "AND (m.operation<>'create' OR m.first_sent_at IS NULL OR m.first_sent_at>=?)";
+  const untried = resends.lookedUp.includes(entity) ? `AND NOT (${keepsFailing})` : '';
+  const remembered = `AND (m.operation<>'create' OR m.first_sent_at IS NULL OR m.first_sent_at>=?) ${untried}`;
   const select = `SELECT m.id, m.attempts, m.next_attempt_at AS due_at, m.source FROM ${candidates}
       WHERE m.state=? AND m.entity=? AND m.source=? AND m.is_backlog=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
         ${state === 'in_doubt' ? remembered : ''} ${which === 'first' ? '' : 'AND m.attempts=0'} AND ${ready}
@@ -180,7 +194,7 @@ export async function readyMessages(
     isBacklog ? 1 : 0,
     dueByMs,
     ...(keys ?? []),
-    ...(state === 'in_doubt' ? [sentSinceMs] : []),
+    ...(state === 'in_doubt' ? [resends.sentSinceMs] : []),
     Math.trunc(limit),
   ]);
   const each = asked.map((_, nth) => `SELECT * FROM (${select}) AS s${nth}`);

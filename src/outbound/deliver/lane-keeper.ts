@@ -10,7 +10,7 @@ import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../../store/
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { readClockCorrections } from './clock-trace.js';
-import { type ClaimScope, readyMessages, type SendableState } from './due-messages.js';
+import { type ClaimScope, type ResendTerms, readyMessages, type SendableState } from './due-messages.js';
 import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffects } from './lane-effects.js';
 import { answeredSince } from './past-requests.js';
 import { defaultAlone } from './source-turns.js';
@@ -265,16 +265,16 @@ export async function probeMessageId(
   state: SendableState,
   which: 'first' | 'last untried',
   scope: ClaimScope,
-  sentSinceMs: number,
+  resends: ResendTerms,
 ): Promise<number | null> {
-  const question = { scope, sentSinceMs, dueByMs: Number.MAX_SAFE_INTEGER, which };
+  const question = { scope, resends, dueByMs: Number.MAX_SAFE_INTEGER, which };
   const one = (scope.sources ?? defaultAlone).map(({ name }) => ({ name, limit: 1 }));
   const found = [
     ...(await readyMessages(tx, { state, entity: 'customer' }, one, question)),
     ...(await readyMessages(tx, { state, entity: 'order' }, one, question)),
   ].sort((a, b) => a.dueAt - b.dueAt);
   if (which === 'first') return found[0]?.id ?? null;
-  return found.at(-1)?.id ?? probeMessageId(tx, state, 'first', scope, sentSinceMs);
+  return found.at(-1)?.id ?? probeMessageId(tx, state, 'first', scope, resends);
 }
 
 export async function countInDoubt(tx: Tx): Promise<number> {

@@ -18,17 +18,23 @@ import type { ParkClass } from '../outbox/message.js';
 import { claimForLookUp, noteAbsence, noteEnds, settleSending } from '../outbox/transitions.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { intendLookUps } from './attempts.js';
+import { keepsFailing } from './due-messages.js';
 
 /** A message that is being looked up: its attempt is on record. */
 export interface LookUpMessage {
   id: number;
   entity: Entity;
   sourceKey: string;
-  /** Why it is looked up: its key may be forgotten (`in_doubt`), or the service said that something exists (`conflict`). */
+  /** Why it is looked up: a resend may be wrong or in vain (`in_doubt`), or the service said that something exists (`conflict`). */
   cause: 'in_doubt' | 'conflict';
   attemptId: number;
   attemptNumber: number;
   failures: number;
+  /** How often look-ups found nothing of it under this key, although it was sent again after the first time. */
+  absences: number;
+  firstSentAt: number | null;
+  /** The service may have forgotten its key. */
+  isForgotten: boolean;
   idempotencyKey: string;
   /** The mapped record as canonical JSON; null: it was erased. */
   record: string | null;
@@ -59,8 +65,8 @@ interface LookUpTerms {
 }
 
 /**
- * Takes creates that can't be resent blindly and can be looked up: those in doubt past the lifetime of their key, and
- * conflicts. Each gets an attempt on record first. The caller's transaction has checked the epoch.
+ * Takes creates that can't be resent blindly and can be looked up: those in doubt past the lifetime of their key or that failed
+ * again and again, and conflicts. Each gets an attempt on record first. The caller's transaction has checked the epoch.
  */
 export async function claimLookUps(
   tx: Tx,
@@ -72,7 +78,7 @@ export async function claimLookUps(
   for (const cause of ['in_doubt', 'conflict'] as const) {
     const condition =
       cause === 'in_doubt'
-        ? `m.state='in_doubt' AND m.operation='create' AND m.first_sent_at<${Math.trunc(sentBeforeMs)}`
+        ? `m.state='in_doubt' AND m.operation='create' AND (m.first_sent_at<${Math.trunc(sentBeforeMs)} OR (${keepsFailing}))`
         : openConflict;
     for (const entity of entities[cause]) {
       const keys = only ? [...(only.get(entity) ?? [])] : null;
@@ -90,9 +96,10 @@ export async function claimLookUps(
   const ids = found.slice(0, limit);
   if (ids.length === 0) return [];
   const rows = await tx.rows<
-    Omit<LookUpMessage, 'cause' | 'attemptId' | 'doubt' | 'askedAt'> & DoubtColumns & { state: string }
+    Omit<LookUpMessage, 'cause' | 'attemptId' | 'doubt' | 'askedAt' | 'isForgotten'> & DoubtColumns & { state: string }
   >(
-    `SELECT m.id, m.entity, m.source_key, m.state, m.attempts+1 AS attempt_number, m.failures, m.idempotency_key, b.record,
+    `SELECT m.id, m.entity, m.source_key, m.state, m.attempts+1 AS attempt_number, m.failures,
+            COALESCE(m.absences, 0) AS absences, m.first_sent_at, m.idempotency_key, b.record,
             ${doubtColumns}
        FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id WHERE m.id IN ${placeholders(ids.length)}`,
     ids,
@@ -115,6 +122,9 @@ export async function claimLookUps(
     attemptId: attemptIds.get(row.id) as number,
     attemptNumber: row.attemptNumber,
     failures: row.failures,
+    absences: row.absences,
+    firstSentAt: row.firstSentAt,
+    isForgotten: row.firstSentAt === null || row.firstSentAt < sentBeforeMs,
     idempotencyKey: row.idempotencyKey,
     record: row.record,
     doubt: doubtOf(row),
@@ -172,7 +182,7 @@ export async function settleLookUp(
   const schedule = { at: nextAttemptAt };
   const back = { state: cause === 'conflict' ? 'parked' : 'in_doubt', reason, schedule } as const;
   const transition = decision
-    ? afterFinding(decision, now.wallMs)
+    ? afterFinding(message, decision, now.wallMs)
     : { ...back, failures: failures + (wasSent ? 1 : 0) };
   const matched = await settleSending(tx, [{ id, attemptNumber, transition }], epoch, now.wallMs);
   if (matched === 0) return false;
@@ -183,6 +193,7 @@ export async function settleLookUp(
 }
 
 function afterFinding(
+  { absences, failures }: LookUpMessage,
   decision: SettledLookUp,
   nowMs: number,
 ): Parameters<typeof settleSending>[1][number]['transition'] {
@@ -193,14 +204,14 @@ function afterFinding(
       return { ...over, state: 'delivered', schedule: null, serviceId, flag, foundAt: nowMs };
     }
     case 'pending':
-      return { ...over, state: 'pending', schedule: { at: nowMs }, firstSentAt: null };
-    case 'later':
-      return {
-        ...over,
-        state: 'in_doubt',
-        reason: decision.reason,
-        schedule: { at: nowMs + Math.ceil(decision.inMs) },
-      };
+      return { ...over, state: 'pending', schedule: { at: nowMs }, firstSentAt: null, absences: absences + 1 };
+    case 'again':
+      return { ...over, state: 'in_doubt', schedule: { at: nowMs }, absences: absences + 1 };
+    case 'later': {
+      // With its failures: they keep it from being sent before it has been looked up again.
+      const schedule = { at: nowMs + Math.ceil(decision.inMs) };
+      return { ...over, failures, state: 'in_doubt', reason: decision.reason, schedule };
+    }
     case 'parked': {
       const { parkClass, reason } = decision;
       return { ...over, state: 'parked', parkClass, reason, schedule: { waitsFor: 'person' } };
@@ -259,9 +270,18 @@ export type LookUpDecision =
   | { to: 'adopted'; found: FoundRecord }
   /** It does not exist: the same key and bytes go out as if for the first time. */
   | { to: 'pending' }
+  /** Nothing was found, which proves nothing: the same key and bytes go out again while the service remembers the key. */
+  | { to: 'again' }
   /** That nothing was found proves nothing yet. `counts`: another look-up that finds nothing proves it. */
   | { to: 'later'; inMs: number; counts: boolean; reason: string }
   | { to: 'parked'; parkClass: ParkClass; reason: string };
+
+interface DecidedMessage
+  extends Pick<LookUpMessage, 'entity' | 'cause' | 'doubt' | 'askedAt' | 'absences' | 'isForgotten'> {
+  expectedTotal: bigint | null;
+  /** Whether the service accepted other records since it was first sent. */
+  othersPass: boolean;
+}
 
 /**
  * Decides from the finding of a look-up. Pure. Only one exact match proves that a record exists. Two look-ups that agree prove
@@ -269,7 +289,7 @@ export type LookUpDecision =
  * @param message.expectedTotal sum of its lines in the service's unit; null where there is nothing to compare
  */
 export function decideLookUp(
-  message: Pick<LookUpMessage, 'entity' | 'cause' | 'doubt' | 'askedAt'> & { expectedTotal: bigint | null },
+  message: DecidedMessage,
   finding: LookUpFinding,
   settings: { absenceProves: boolean; checkTotal: 'exact' | 'off'; maxProcessingMs: number },
 ): LookUpDecision {
@@ -303,12 +323,7 @@ export function decideLookUp(
     }
     case 'none':
       if (message.cause === 'conflict') return park('The service says that it exists, and a look-up finds nothing.');
-      return (
-        decideAbsence(message, settings) ??
-        park(
-          'The service may have forgotten the key since the first try, and a look-up finds nothing, which proves nothing (absenceProves).',
-        )
-      );
+      return decideAbsence(message, settings, park);
     case 'several':
       return park(`A look-up finds it ${finding.count} times.`);
     case 'odd':
@@ -316,11 +331,12 @@ export function decideLookUp(
   }
 }
 
-/** Decides after a look-up that found nothing; null: it is absent, and that proves nothing at this service. */
+/** Decides after a look-up that found nothing. */
 function decideAbsence(
-  { doubt, askedAt }: Pick<LookUpMessage, 'doubt' | 'askedAt'>,
+  { doubt, askedAt, absences, isForgotten, othersPass }: DecidedMessage,
   { absenceProves, maxProcessingMs }: { absenceProves: boolean; maxProcessingMs: number },
-): LookUpDecision | null {
+  park: (reason: string) => LookUpDecision,
+): LookUpDecision {
   const step = absenceStep(doubt, askedAt, maxProcessingMs);
   switch (step.next) {
     case 'wait':
@@ -328,10 +344,20 @@ function decideAbsence(
     case 'first look-up':
       return { to: 'later', inMs: betweenLookUpsMs(maxProcessingMs), counts: true, reason: asksOnceMore };
     case 'last look-up':
-      return absenceProves ? { to: 'pending' } : null;
+      // It was sent again each time that it was found absent, and failed again, while others pass.
+      if (absences >= mostAbsences && othersPass) return park(failsForEver);
+      if (absenceProves) return { to: 'pending' };
+      return isForgotten ? park(absenceProvesNothing) : { to: 'again' };
   }
 }
 
+/** So often a create that is found absent goes out again under its key. */
+export const mostAbsences = 3;
+
+const failsForEver =
+  'The service fails at every try of this record while it takes others, and look-ups find nothing of it: it may keep its answer with the key. If it is not there, `waybill outbox resolve --not-delivered` sends it under a new key.';
+const absenceProvesNothing =
+  'The service may have forgotten the key since the first try, and a look-up finds nothing, which proves nothing (absenceProves).';
 const mayStillCome =
   'A look-up finds nothing, but the service may still be working on the last request (service.maxProcessingSeconds). Waybill looks again when it can not be any more.';
 const asksOnceMore = 'A look-up finds nothing. Waybill looks once more before it believes that.';

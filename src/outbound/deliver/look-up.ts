@@ -14,6 +14,7 @@ import { BindingHolders, unprovenTwin } from '../outbox/binding-holders.js';
 import { keyLifetimeMs } from '../outbox/idempotency-key.js';
 import { backoffMs } from '../outbox/message.js';
 import { callTooEarly, type EndedAttempt, endAttempts } from './attempts.js';
+import { deliveredSince } from './clock-trace.js';
 import type { DeliveryTally, LookUpResult } from './deliver-result.js';
 import type { ClaimScope } from './due-messages.js';
 import type { Ended, Exchange, Settled, Settler } from './exchange.js';
@@ -23,6 +24,7 @@ import {
   decideLookUp,
   type LookUpDecision,
   type LookUpMessage,
+  mostAbsences,
   nextConflictAt,
   postponeLookUp,
   settleLookUp,
@@ -131,7 +133,7 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
   async #settleOne(tx: Tx, { about: message, sent, isProbe }: EndedLookUp, at: number): Promise<LookUpResult> {
     const { settings, random, actor } = this.context;
     const { verdict } = sent;
-    const finding = isFinding(verdict) ? this.#decide(message, verdict) : null;
+    const finding = isFinding(verdict) ? this.#decide(message, verdict, await othersPass(tx, message)) : null;
     const claims = finding?.to === 'delivered' ? [{ ...message, serviceId: finding.serviceId }] : [];
     const holders = await BindingHolders.of(tx, claims);
     const askedBy = claims.length > 0 ? fieldsAskedBy(endpointFor(this.context, message), message) : {};
@@ -165,6 +167,7 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
       if (!decision.counts) await callTooEarly(tx, attemptId);
       return null;
     }
+    if (decision?.to === 'again') return 'pending';
     if (decision?.to !== 'adopted') return decision?.to ?? null;
     const adoption = await adoptCustomer(tx, this.context, message, { found: decision.found, from: 'look_up' }, at);
     if (adoption.kind === 'later') {
@@ -174,15 +177,24 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
     return resultOf(adoption);
   }
 
-  #decide(message: LookUpMessage, finding: LookUpFinding): LookUpDecision {
+  #decide(message: LookUpMessage, finding: LookUpFinding, othersPass: boolean): LookUpDecision {
     const { items } = JSON.parse(message.record ?? '{}') as { items?: OrderItem[] };
     const { checkTotal, maxProcessingSeconds } = this.context.settings.service;
-    return decideLookUp({ ...message, expectedTotal: items ? orderTotal(items) : null }, finding, {
+    const expectedTotal = items ? orderTotal(items) : null;
+    return decideLookUp({ ...message, expectedTotal, othersPass }, finding, {
       absenceProves: endpointFor(this.context, message)?.absenceProves ?? false,
       checkTotal,
       maxProcessingMs: maxProcessingSeconds * 1000,
     });
   }
+}
+
+/** Whether the service accepted another new record of this kind since it was first sent this one. Asked only where it matters. */
+async function othersPass(tx: Tx, { absences, firstSentAt, entity }: LookUpMessage): Promise<boolean> {
+  if (absences < mostAbsences || firstSentAt === null) return false;
+  const [delivered, parameters] = await deliveredSince(tx, firstSentAt);
+  const sql = `SELECT 1 ${delivered} AND m.entity=? AND m.operation='create' LIMIT 1`;
+  return (await tx.value(sql, [...parameters, entity])) !== undefined;
 }
 
 /** What tells the record from others at the service: its idempotency key by itself, or these fields together. */

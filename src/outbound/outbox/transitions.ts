@@ -69,7 +69,7 @@ interface Settled {
   id: number;
   attemptNumber: number;
   /** Fields that are left out stay as they are. */
-  transition: Pick<Transition, 'state' | 'schedule'> & Partial<Transition> & { foundAt?: number };
+  transition: Pick<Transition, 'state' | 'schedule'> & Partial<Transition> & { foundAt?: number; absences?: number };
   request?: RequestOnRecord;
 }
 
@@ -99,6 +99,7 @@ export async function settleSending(
     service_id: transition.serviceId,
     flag: transition.flag,
     found_at: transition.foundAt,
+    absences: transition.absences,
     closed_at: transition.state === 'delivered' ? nowMs : null,
     ...request,
   }));
@@ -213,7 +214,7 @@ export async function requeueMessages(
     ...scheduleColumns({ at: nowMs }),
     first_sent_at: firstSentAt,
     ...restart,
-    ...(newKey && { generation: newKey.generation, idempotency_key: newKey.idempotencyKey }),
+    ...(newKey && { generation: newKey.generation, idempotency_key: newKey.idempotencyKey, absences: null }),
   });
   for (const hasNewKey of [false, true])
     await leave(tx, from, messages.filter(({ newKey }) => (newKey !== null) === hasNewKey).map(rowOf));
@@ -221,8 +222,8 @@ export async function requeueMessages(
 
 /** A person lets held messages go. Messages that are no longer parked stay as they are. */
 export async function releaseHeld(tx: Tx, ids: readonly number[], nowMs: number): Promise<void> {
-  const set = `state='pending', park_class=NULL, reason=NULL, ${dueAt}`;
-  await run(tx, ids, set, [nowMs], "state='parked'");
+  const set = `state='pending', park_class=NULL, reason=NULL, ${dueAt}, confirmed_at=?`;
+  await run(tx, ids, set, [nowMs, nowMs], "state='parked'");
 }
 
 /**

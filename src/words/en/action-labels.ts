@@ -83,7 +83,7 @@ const labels = {
     question: 'Record as not delivered, and send again',
     possible: 'can be resolved',
     outcome: 'Recorded as not delivered; will be sent again now',
-    choice: 'it does not exist there: Waybill sends it again',
+    choice: 'it does not exist there: Waybill sends it again, under a new key',
   },
   held_send: {
     ...change,

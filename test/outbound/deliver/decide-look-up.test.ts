@@ -1,12 +1,13 @@
 import { expect } from 'chai';
-import { decideLookUp } from '../../../src/outbound/deliver/look-up-messages.js';
+import { decideLookUp, mostAbsences } from '../../../src/outbound/deliver/look-up-messages.js';
 
 const settings = { absenceProves: false, checkTotal: 'exact' as const, maxProcessingMs: 300_000 };
 const at = (ms: number) => ({ bootId: 'a', bootMs: ms, wallMs: ms });
 /** One look-up has found nothing after the wait, and now is the time of the second one. */
 const absence = { doubt: { ended: at(0), absent: at(300_000) }, askedAt: at(330_000) };
-const doubt = { entity: 'order' as const, cause: 'in_doubt' as const, expectedTotal: 100n, ...absence };
-const conflict = { entity: 'order' as const, cause: 'conflict' as const, expectedTotal: null, ...absence };
+const young = { absences: 0, isForgotten: true, othersPass: false };
+const doubt = { ...young, entity: 'order' as const, cause: 'in_doubt' as const, expectedTotal: 100n, ...absence };
+const conflict = { ...young, entity: 'order' as const, cause: 'conflict' as const, expectedTotal: null, ...absence };
 const found = { kind: 'found' as const, serviceId: 'o1', total: 100, differs: [] as string[], shown: {} };
 
 describe('what follows from a look-up', () => {
@@ -54,6 +55,23 @@ describe('what follows from a look-up', () => {
       to: 'parked',
       parkClass: 'conflict',
     });
+  });
+
+  it('a create whose key is remembered goes out again also where absence proves nothing', () => {
+    expect(decideLookUp({ ...doubt, isForgotten: false }, { kind: 'none' }, settings)).to.deep.equal({ to: 'again' });
+  });
+
+  it('a create that was found absent again and again waits for a person, if the service takes others', () => {
+    for (const absenceProves of [true, false]) {
+      const often = { ...doubt, absences: mostAbsences, isForgotten: false, othersPass: true };
+      const decide = (message: typeof often) => decideLookUp(message, { kind: 'none' }, { ...settings, absenceProves });
+      const again = { to: absenceProves ? 'pending' : 'again' };
+      expect(decide({ ...often, absences: mostAbsences - 1 })).to.deep.equal(again);
+      expect(decide({ ...often, othersPass: false }), 'an outage').to.deep.equal(again);
+      const parked = decide(often);
+      expect(parked).to.deep.include({ to: 'parked', parkClass: 'unproven' });
+      expect(parked).to.have.property('reason').that.contains('--not-delivered');
+    }
   });
 
   it('nothing found proves nothing while the service may still work on the last request, nor before another look-up agrees', () => {
