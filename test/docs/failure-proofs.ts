@@ -80,7 +80,10 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
       'outbound/deliver/kept-failure.test.ts',
       'is asked for a create that it made, and answers with a failure at each try',
     ],
-    ['outbound/deliver/kept-failure.test.ts', 'gets a create that it never made under its key only, …'],
+    [
+      'outbound/deliver/kept-failure.test.ts',
+      'gets a create that it never made under its key only, then it waits for a person, whose word brings a new key (…)',
+    ],
   ],
   'The service refused one record': [
     ['outbound/deliver/outage.test.ts', 'never holds up another, and its dependants say whom they wait for'],
