@@ -106,8 +106,10 @@ async function* readRows(file: string, settings: Settings): AsyncGenerator<Expor
     const isClosed = row.closed_at !== undefined;
     const isAdoption = row.adopted_from !== undefined;
     const isRecord = ['customer', 'order'].includes(row.entity ?? '') && row.source_key;
-    if (!isRecord || !(isClosed || (row.service_id && (isAdoption || row.content_hash))))
+    if (!isRecord || !(isClosed || (row.service_id && (isAdoption || row.content_hash !== undefined))))
       throw new UsageError(`${file}, line ${number}: not a binding.`);
+    // Earlier versions wrote this where the content at the service is not known.
+    if (row.content_hash === '?'.repeat(64)) row.content_hash = null;
     yield row as ExportedRow;
   }
 }

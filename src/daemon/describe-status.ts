@@ -186,7 +186,8 @@ function writeBackInWords(
     `${kind}: ${ago(succeededAt)}`,
     sweeps && 'everything is being compared',
     refused > 0 && `${refused} refused by the ERP`,
-    failing && `failing, tried again at ${time(failing.nextTryAt)}: ${failing.reason}`,
+    failing &&
+      `failing, tried again ${failing.nextTryAt === null ? 'now' : `at ${time(failing.nextTryAt)}`}: ${failing.reason}`,
   );
 }
 

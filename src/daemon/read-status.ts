@@ -175,7 +175,7 @@ async function writeBackStatus(tx: Tx, { writeBack }: Settings) {
         /** When a pass last came to its end without a failure. */
         succeededAt: known?.succeededAt ?? null,
         /** Everything is compared or written for the first time. */
-        sweeps: known === undefined || known.sweepAfter !== null,
+        sweeps: known === undefined || known.sweep !== null,
         /** Records that the ERP refuses. */
         refused: refusals.find((one) => one.kind === kind)?.count ?? 0,
         /** Why the last passes failed, since when, and when it is tried again. */

@@ -21,12 +21,12 @@ export interface OldMessage {
   id: number;
   state: MessageState;
   revision: number;
-  contentHash: string;
+  contentHash: string | null;
   capturedAt: number;
   closedAt: number | null;
   /** Whether a newer message of the same record exists. */
   newer: boolean;
-  binding: { revision: number; contentHash: string } | null;
+  binding: { revision: number; contentHash: string | null } | null;
   hasBody: boolean;
 }
 

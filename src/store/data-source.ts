@@ -9,6 +9,7 @@ import { ExpandUnsettledByElapsedTime1795800001000 } from './migrations/17958000
 import { LookUps1795800002000 } from './migrations/1795800002000-look-ups.js';
 import { ExpandPersonsWord1795800003000 } from './migrations/1795800003000-expand-persons-word.js';
 import { MessageSchedule1795900000000 } from './migrations/1795900000000-message-schedule.js';
+import { UnknownsAreNull1795900001000 } from './migrations/1795900001000-unknowns-are-null.js';
 import { ExpandReleasedElapsed1795900030000 } from './migrations/1795900030000-expand-released-elapsed.js';
 import { ExpandAbsences1795900031000 } from './migrations/1795900031000-expand-absences.js';
 import { LeftOrdersAsFacts1795900040000 } from './migrations/1795900040000-left-orders-as-facts.js';
@@ -28,6 +29,7 @@ export const migrations: (new () => MigrationInterface)[] = [
   LookUps1795800002000,
   ExpandPersonsWord1795800003000,
   MessageSchedule1795900000000,
+  UnknownsAreNull1795900001000,
   ExpandReleasedElapsed1795900030000,
   ExpandAbsences1795900031000,
   LeftOrdersAsFacts1795900040000,

@@ -2,6 +2,7 @@ import { initialTables } from './migrations/1700000000000-initial.js';
 import { lookUpColumns } from './migrations/1795800002000-look-ups.js';
 import { personsWordColumns, personsWordTables } from './migrations/1795800003000-expand-persons-word.js';
 import { scheduleColumns } from './migrations/1795900000000-message-schedule.js';
+import { sweepColumns } from './migrations/1795900001000-unknowns-are-null.js';
 import { releasedElapsedColumns } from './migrations/1795900030000-expand-released-elapsed.js';
 import { absenceColumns } from './migrations/1795900031000-expand-absences.js';
 import { leftOrderFacts } from './migrations/1795900040000-left-orders-as-facts.js';
@@ -14,13 +15,23 @@ const added: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   outbox_message: { ...lookUpColumns, ...scheduleColumns, ...absenceColumns },
   binding: personsWordColumns,
   lease: releasedElapsedColumns,
+  write_back_target: sweepColumns,
   unsettled: { first_seen_elapsed: 'BIGINT NULL' },
 };
 
 /** Words of a definition that a migration changed. */
-const changed: Readonly<Record<string, readonly [from: string, to: string]>> = {
-  binding: ['missing_since', 'missing_since_elapsed'],
-  outbox_message: ['next_attempt_at BIGINT NOT NULL', 'next_attempt_at BIGINT NULL'],
+const changed: Readonly<Record<string, readonly (readonly [from: string, to: string])[]>> = {
+  binding: [
+    ['missing_since', 'missing_since_elapsed'],
+    ['read_asked_at BIGINT NOT NULL DEFAULT 0', 'read_asked_at BIGINT NULL'],
+    ['content_hash CHAR(64) NOT NULL', 'content_hash CHAR(64) NULL'],
+  ],
+  outbox_message: [
+    ['next_attempt_at BIGINT NOT NULL', 'next_attempt_at BIGINT NULL'],
+    ['content_hash CHAR(64) NOT NULL', 'content_hash CHAR(64) NULL'],
+  ],
+  write_back_row: [['content_hash CHAR(64) NOT NULL', 'content_hash CHAR(64) NULL']],
+  write_back_target: [['next_try_at BIGINT NOT NULL DEFAULT 0', 'next_try_at BIGINT NULL']],
 };
 
 /** Columns of sentences that became facts. */
@@ -32,8 +43,8 @@ const dropped: Readonly<Record<string, string>> = { alert: 'details' };
 /** Today's tables with their definitions, for code that needs a column's type or width. */
 export const schemaTables: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries({ ...initialTables, ...personsWordTables('') }).map(([table, definition]) => {
-    const [from, to] = changed[table] ?? ['', ''];
-    const today = withFacts(table, withColumns(definition.replace(from, to), added[table] ?? {}));
+    const renamed = (changed[table] ?? []).reduce((words, [from, to]) => words.replace(from, to), definition);
+    const today = withFacts(table, withColumns(renamed, added[table] ?? {}));
     return [table, dropped[table] === undefined ? today : without(today, dropped[table])];
   }),
 );

@@ -35,7 +35,7 @@ describe('waybill erp', () => {
       expect((await json('status')).writeBack).to.deep.equal([]);
       expect((await waybill('erp', 'write-again')).stdout).to.include('writeBack.enabled is false');
       setting('writeBack: { enabled: true, customers: { enabled: false } }');
-      const fine = { failures: 0, failingSince: null, failure: null, nextTryAt: 0, sweepAfter: null, sweptAt: 1 };
+      const fine = { failures: 0, failingSince: null, failure: null, nextTryAt: null, sweep: null, sweptAt: 1 };
       const failing = { failures: 2, failingSince: 1, failure: 'no table waybill_invoices', nextTryAt: 2 };
       await installation.app.store.transaction('write back', async (tx) => {
         const common = { fingerprint: 'f', succeededAt: 1_700_000_000_000 };

@@ -5,6 +5,7 @@ import { attemptsSql, type WitnessEvent, withEpochsInForce } from '../torture/st
 import { MemoryErp, type OrderRow } from './memory-erp.js';
 import { type Arrival, refusedQty } from './model-service.js';
 import { limit } from './profile.js';
+import { sentinelsIn } from './sentinels.js';
 import { unknownOrders } from './unknown-orders.js';
 import type { World } from './world.js';
 
@@ -17,7 +18,14 @@ export function wrongNow(world: World): string[] {
     const held = world.service.ordersOf(`SO-${key}`);
     if (held.length > 1) wrong.push(`order ${key} is at the service ${held.length} times`);
   }
-  return [...wrong, ...oneKeyOneBody(world), ...sweptButUnknown(world), ...check(world, 'no-stale-epoch')];
+  const sentinels = sentinelsIn(world.kept, world.time.nowMs);
+  return [
+    ...wrong,
+    ...sentinels,
+    ...oneKeyOneBody(world),
+    ...sweptButUnknown(world),
+    ...check(world, 'no-stale-epoch'),
+  ];
 }
 
 /** What was there when a sweep began is known when the sweep is on record. */

@@ -358,3 +358,76 @@ onEveryStore('a store in which a time also told what a message waits for', (kit)
     });
   });
 });
+
+onEveryStore('a store in which magic values stood for what is not known', (kit) => {
+  it('has NULL there afterwards, knows how far each sweep had come, and takes no such value any more', async () => {
+    const settings = await kit.emptyDatabase();
+    const unknown = '?'.repeat(64);
+    const known = 'a'.repeat(64);
+    const message = (key: string, hash: string) =>
+      `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint, state,
+         captured_at, folded_key) VALUES ('order', '${key}', 1, 'create', 0, '${hash}', '${known}', 'superseded', 5, '${key}')`;
+    const binding = (key: string, hash: string, readAskedAt: number) =>
+      `INSERT INTO binding (entity, source_key, service_id, revision, generation, content_hash, mapping_fingerprint, acknowledged_at,
+         read_asked_at, folded_key) VALUES ('order', '${key}', 'o${key}', 1, 0, '${hash}', '${known}', 5, ${readAskedAt}, '${key}')`;
+    const target = (kind: string, sweepAfter: string | null, nextTryAt: number) =>
+      `INSERT INTO write_back_target (kind, fingerprint, sweep_after, failures, next_try_at)
+       VALUES ('${kind}', '${known}', ${sweepAfter === null ? 'NULL' : `'${sweepAfter}'`}, 1, ${nextTryAt})`;
+    await storeBefore('UnknownsAreNull1795900001000', settings, [
+      message('1', unknown),
+      message('2', known),
+      binding('1', unknown, 0),
+      binding('2', known, 7),
+      `INSERT INTO write_back_row (kind, record_key, content_hash) VALUES ('orders', '1', ''), ('orders', '2', '${known}')`,
+      target('a', 'found:', 0),
+      target('b', 'known:7:8', 9),
+      target('c', 'parked:0', 0),
+      target('d', 'written:x', 0),
+      target('e', null, 0),
+    ]);
+    const { store } = await openStore(settings);
+    const rows = async (sql: string) => {
+      const found = await store.read('look', (tx) => tx.select<Record<string, unknown>>(sql));
+      return found.map((row) => Object.values(row));
+    };
+    try {
+      expect(await rows('SELECT content_hash FROM outbox_message ORDER BY source_key')).to.deep.equal([
+        [null],
+        [known],
+      ]);
+      expect(await rows('SELECT content_hash, read_asked_at FROM binding ORDER BY source_key')).to.deep.equal([
+        [null, null],
+        [known, 7],
+      ]);
+      expect(await rows('SELECT content_hash FROM write_back_row ORDER BY record_key')).to.deep.equal([
+        [null],
+        [known],
+      ]);
+      expect(
+        await rows('SELECT kind, sweep_phase, sweep_after, next_try_at FROM write_back_target ORDER BY kind'),
+      ).to.deep.equal([
+        ['a', 'found', null, null],
+        ['b', 'known', '7:8', 9],
+        ['c', 'parked', '0', null],
+        ['d', 'written', 'x', null],
+        ['e', null, null, null],
+      ]);
+      for (const update of [
+        `outbox_message SET content_hash='${unknown}'`,
+        `binding SET content_hash='${unknown}'`,
+        'binding SET read_asked_at=0',
+        "write_back_row SET content_hash=''",
+        'write_back_target SET next_try_at=0',
+        "write_back_target SET sweep_phase='known:'",
+        "write_back_target SET sweep_phase=NULL, sweep_after='7'",
+      ]) {
+        const written = await store
+          .transaction('write a magic value', (tx) => tx.run(`UPDATE ${update}`))
+          .catch((error: Error) => error.message);
+        expect(written, update).to.match(/outbox_message_|binding_|write_back_/);
+      }
+    } finally {
+      await store.close();
+    }
+  });
+});

@@ -15,7 +15,7 @@ export const forged = {
 } as const;
 
 function waiting(state: string): string {
-  return `state='${state}', next_attempt_at=COALESCE(next_attempt_at, 1), waits_for=NULL, started_at=NULL, delivered_at=NULL`;
+  return `state='${state}', next_attempt_at=COALESCE(next_attempt_at, 1), waits_for=NULL, delivered_at=NULL`;
 }
 
 function ended(state: string, waitsFor = 'NULL'): string {

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { unknownContent } from '../../src/outbound/outbox/content-hash.js';
 import { Attendant } from './attendant.js';
 import type { DatabaseServer } from './database-server.js';
 import { doDeed } from './do-deed.js';
@@ -188,7 +187,7 @@ async function whatIsOpen(stage: Stage, attendant: Attendant): Promise<string[]>
 /** Records that the next pass will say whole, because nobody knows what the service holds of them. */
 async function wholeUpdatesAwaited({ store }: Stage, { erp }: History): Promise<string[]> {
   const rows = await store.rows<{ entity: string; source_key: string }>(
-    `SELECT b.entity, b.source_key FROM binding b WHERE b.content_hash='${unknownContent}' AND NOT EXISTS
+    `SELECT b.entity, b.source_key FROM binding b WHERE b.content_hash IS NULL AND NOT EXISTS
       (SELECT 1 FROM outbox_message m WHERE m.entity=b.entity AND m.source_key=b.source_key AND m.state='parked')`,
   );
   return rows

@@ -23,8 +23,8 @@ export function readBackSpacingMs(limits: ServiceSettings['limits'], maxShare: n
 interface ReadableOrder {
   sourceKey: string;
   state: ReadState;
-  /** When it was asked for last; 0: never. */
-  askedAt: number;
+  /** When it was asked for last; null: never. */
+  askedAt: number | null;
 }
 
 interface ReadingTurn {
@@ -42,22 +42,30 @@ export function ordersToRead<T extends ReadableOrder>(
   { nowMs, everyMs, most }: ReadingTurn,
 ): T[] {
   return orders
-    .filter(
-      ({ state, askedAt }) => state !== 'final' && (askedAt + everyMs <= nowMs || askedAt > nowMs + clockToleranceMs),
+    .filter(({ state, askedAt }) => {
+      if (state === 'final') return false;
+      return askedAt === null || askedAt + everyMs <= nowMs || askedAt > nowMs + clockToleranceMs;
+    })
+    .sort(
+      (a, b) =>
+        (a.askedAt ?? Number.NEGATIVE_INFINITY) - (b.askedAt ?? Number.NEGATIVE_INFINITY) ||
+        (a.sourceKey < b.sourceKey ? -1 : 1),
     )
-    .sort((a, b) => a.askedAt - b.askedAt || (a.sourceKey < b.sourceKey ? -1 : 1))
     .slice(0, most);
 }
 
 /** Orders that were not asked for lately, the stalest of each state first. A time that lies ahead is that of a fast clock. */
 async function staleOrders(tx: Tx, { nowMs, everyMs, most: limit }: ReadingTurn): Promise<ReadableOrder[]> {
   const orders: ReadableOrder[] = [];
+  const most = Math.trunc(limit);
+  const columns =
+    "source_key, read_state AS state, read_asked_at AS asked_at FROM binding WHERE entity='order' AND read_state=?";
   for (const state of ['open', 'gone'] as const)
     orders.push(
       ...(await tx.rows<ReadableOrder>(
-        `SELECT source_key, read_state AS state, read_asked_at AS asked_at FROM binding
-          WHERE entity='order' AND read_state=? AND (read_asked_at<=? OR read_asked_at>?) ORDER BY read_asked_at LIMIT ${Math.trunc(limit)}`,
-        [state, nowMs - everyMs, nowMs + clockToleranceMs],
+        `SELECT * FROM (SELECT ${columns} AND read_asked_at IS NULL LIMIT ${most}) AS never
+          UNION ALL SELECT * FROM (SELECT ${columns} AND (read_asked_at<=? OR read_asked_at>?) ORDER BY read_asked_at LIMIT ${most}) AS lately`,
+        [state, state, nowMs - everyMs, nowMs + clockToleranceMs],
       )),
     );
   return orders;

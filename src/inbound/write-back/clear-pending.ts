@@ -2,7 +2,7 @@ import { ErpError, type ErpReader, type ReadCustomer, type ReadOrder } from '../
 import type { Entity } from '../../model/record.js';
 import { isShortened } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { canonicalJson, sha256 } from '../../outbound/outbox/content-hash.js';
+import { type ContentHash, canonicalJson, sha256 } from '../../outbound/outbox/content-hash.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 
@@ -17,7 +17,10 @@ const restSeconds = 10;
  * Whether the flag of a pending row may be set back. Pure.
  * @param acknowledged content hash of what the service has; undefined: it has nothing, or something else is under way
  */
-export function maySetBack(row: ReadCustomer | ReadOrder, acknowledged: string | undefined): 'yes' | 'later' | 'no' {
+export function maySetBack(
+  row: ReadCustomer | ReadOrder,
+  acknowledged: ContentHash | undefined,
+): 'yes' | 'later' | 'no' {
   if (row.changedAt === null || !row.content.mapped) return 'no';
   if (sha256(canonicalJson(row.content.record)) !== acknowledged) return 'no';
   // A version is another one after each change; only times may stand still.
@@ -28,9 +31,9 @@ export function maySetBack(row: ReadCustomer | ReadOrder, acknowledged: string |
  * Content hashes of what the service has of these records. Those of which something else is on its way, or waits for a person,
  * are left out: the ERP may take it back, and capture has to read the row for that.
  */
-async function acknowledgedHashes(tx: Tx, entity: Entity, keys: readonly string[]): Promise<Map<string, string>> {
+async function acknowledgedHashes(tx: Tx, entity: Entity, keys: readonly string[]): Promise<Map<string, ContentHash>> {
   if (keys.length === 0) return new Map();
-  const rows = await tx.rows<{ sourceKey: string; contentHash: string }>(
+  const rows = await tx.rows<{ sourceKey: string; contentHash: ContentHash }>(
     `SELECT b.source_key, b.content_hash FROM binding b
       WHERE b.entity=? AND b.source_key IN ${placeholders(keys.length)}
         AND NOT EXISTS (SELECT 1 FROM outbox_message m WHERE m.entity=b.entity AND m.source_key=b.source_key

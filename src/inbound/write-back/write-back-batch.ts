@@ -42,7 +42,7 @@ export function planWrites(
     if (row === null && last === undefined) return [];
     const hash = sha256(canonicalJson(row));
     const isKnown = last !== undefined && last.contentHash === hash;
-    if (isKnown && (last.refusal === null || !isWaitOver(last.nextTryAt ?? 0, nowMs, refusalRetryMs))) return [];
+    if (isKnown && (last.refusal === null || !isWaitOver(last.nextTryAt, nowMs, refusalRetryMs))) return [];
     return [{ key, row, hash }];
   });
 }
@@ -120,7 +120,7 @@ export class WriteBackBatch {
     const hashes = new Map(planned.map(({ key, hash }) => [key, hash]));
     const rests = (key: string) => {
       const { refusal = null, nextTryAt = null } = written.get(key) ?? {};
-      return refusal !== null && !hashes.has(key) && !isWaitOver(nextTryAt ?? 0, nowMs(), refusalRetryMs);
+      return refusal !== null && !hashes.has(key) && !isWaitOver(nextTryAt, nowMs(), refusalRetryMs);
     };
     const stillSet = await this.#clearPending(keys.filter((key) => !refusals.has(key) && !rests(key)));
     this.refused += refusals.size + stillSet.size;
@@ -134,7 +134,7 @@ export class WriteBackBatch {
         return { recordKey: key, contentHash: hash, refusal, nextTryAt: refusal === null ? null : nextTryAt };
       };
       const again = [...stillSet].map(([recordKey, refusal]) => {
-        const contentHash = hashes.get(recordKey) ?? written.get(recordKey)?.contentHash ?? '';
+        const contentHash = hashes.get(recordKey) ?? written.get(recordKey)?.contentHash ?? null;
         return { recordKey, contentHash, refusal, nextTryAt };
       });
       await saveWritten(tx, kind, [...kept.map(rowOf), ...again]);
@@ -148,7 +148,7 @@ export class WriteBackBatch {
     await lease.keep();
     const rows = planned.map(({ key }): WrittenRow => {
       const { refusal = null, nextTryAt = null } = written.get(key) ?? {};
-      return { recordKey: key, contentHash: '', refusal, nextTryAt };
+      return { recordKey: key, contentHash: null, refusal, nextTryAt };
     });
     await lease.write('note what is about to be written back', (tx) => saveWritten(tx, kind, rows));
   }

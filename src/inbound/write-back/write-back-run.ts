@@ -14,10 +14,11 @@ import { WriteBackBatch, type WriteBackParts } from './write-back-batch.js';
 import {
   dueRefusals,
   forgetWritten,
-  foundStart,
   isWaitOver,
   listWriteBack,
   readWritten,
+  type SweepPhase,
+  type SweepPosition,
   saveWriteBack,
   saveWritten,
   sweepStart,
@@ -36,7 +37,8 @@ export interface WriteBackOptions {
 /** One page of a sweep: its keys, and where the next one begins; null: the sweep is done. */
 interface SweepPage {
   keys: string[];
-  next: string | null;
+  /** Null: the sweep has come to its end. */
+  next: SweepPosition | null;
 }
 
 const firstDelayMs = 30_000;
@@ -77,7 +79,7 @@ export class WriteBackRun {
         await this.#writeDue();
         progress = await this.#sweep(progress);
         await this.#lookAgain();
-        const fine = { failures: 0, failingSince: null, failure: null, nextTryAt: 0 };
+        const fine = { failures: 0, failingSince: null, failure: null, nextTryAt: null };
         await this.#save({ ...progress, ...fine, succeededAt: nowMs() });
       } catch (error) {
         if (!(error instanceof WriteBackError)) throw error;
@@ -102,13 +104,13 @@ export class WriteBackRun {
       kind: this.#kind,
       fingerprint,
       // A sandbox takes nothing away that it did not write: the table may be in use by production.
-      sweepAfter: upsert === undefined && settings.service.environment === 'production' ? foundStart : sweepStart,
+      sweep: upsert === undefined && settings.service.environment === 'production' ? foundStart : sweepStart,
       sweptAt: null,
       succeededAt: null,
       failures: 0,
       failingSince: null,
       failure: null,
-      nextTryAt: 0,
+      nextTryAt: null,
     };
     await this.#lease.write('begin to write back', async (tx) => {
       await forgetWritten(tx, this.#kind);
@@ -161,39 +163,40 @@ export class WriteBackRun {
     const { sweepHours, batchSize } = settings.writeBack;
     const isDue = progress.sweptAt === null || nowMs() - progress.sweptAt > sweepHours * 3_600_000;
     let current = progress;
-    let position = progress.sweepAfter ?? (isDue ? sweepStart : null);
+    let position = progress.sweep ?? (isDue ? sweepStart : null);
     // Before the first list, nothing says which invoices of an earlier store are due no more.
     if (
-      position?.startsWith(foundStart) &&
+      position?.phase === 'found' &&
       entityOf[this.#kind] === null &&
       !(await store.read('look for a pull', hasPulled))
     )
       return current;
     const endsAt = clock.monotonicMs() + (this.options.sweepMs ?? Number.POSITIVE_INFINITY);
     while (position !== null && !this.#stops && clock.monotonicMs() < endsAt) {
-      const from: string = position;
-      const page = from.startsWith(foundStart)
-        ? await this.#noteFound(from.slice(foundStart.length))
-        : await store.read('read what is to be in the ERP', (tx) => sweepPage(tx, this.#kind, from, batchSize));
+      const from: SweepPosition = position;
+      const page: SweepPage =
+        from.phase === 'found'
+          ? await this.#noteFound(from.after)
+          : await store.read('read what is to be in the ERP', (tx) => sweepPage(tx, this.#kind, from, batchSize));
       await this.#batch.write(page.keys);
       position = page.next;
-      current = { ...current, sweepAfter: position, ...(position === null ? { sweptAt: nowMs() } : {}) };
+      current = { ...current, sweep: position, ...(position === null ? { sweptAt: nowMs() } : {}) };
       await this.#save(current);
     }
     return current;
   }
 
   /** Rows that an earlier store wrote count as written, with unknown content: the end of the sweep removes unknown records. */
-  async #noteFound(after: string): Promise<SweepPage> {
+  async #noteFound(after: string | null): Promise<SweepPage> {
     const { batchSize } = this.#context.settings.writeBack;
-    const keys = await this.#writer.keysAfter(this.#kind, after, batchSize);
+    const keys = await this.#writer.keysAfter(this.#kind, after ?? '', batchSize);
     await this.#lease.write('note what the ERP held before', async (tx) => {
       const written = await readWritten(tx, this.#kind, keys);
       const unknown = keys.filter((key) => !written.has(key));
-      const rows = unknown.map((recordKey) => ({ recordKey, contentHash: '', refusal: null, nextTryAt: null }));
+      const rows = unknown.map((recordKey) => ({ recordKey, contentHash: null, refusal: null, nextTryAt: null }));
       await saveWritten(tx, this.#kind, rows);
     });
-    return { keys: [], next: keys.length < batchSize ? sweepStart : `${foundStart}${keys.at(-1)}` };
+    return { keys: [], next: following('found', keys, batchSize, sweepStart) };
   }
 
   get #stops(): boolean {
@@ -220,15 +223,25 @@ export class WriteBackRun {
   }
 }
 
+const foundStart: SweepPosition = { phase: 'found', after: null };
+
+/** The position after a page of keys: further in this phase, or `next` where the page was the last one. */
+function following(phase: SweepPhase, keys: readonly unknown[], limit: number, next: SweepPosition | null) {
+  return keys.length < limit ? next : { phase, after: String(keys.at(-1)) };
+}
+
 /** First known records, then parked ones, then written ones that may no longer be known: each in their own order. */
-async function sweepPage(tx: Tx, kind: WriteBackKind, position: string, limit: number): Promise<SweepPage> {
-  const colon = position.indexOf(':');
-  const phase = position.slice(0, colon);
-  const after = position.slice(colon + 1);
+async function sweepPage(
+  tx: Tx,
+  kind: WriteBackKind,
+  { phase, after }: SweepPosition,
+  limit: number,
+): Promise<SweepPage> {
   const entity = entityOf[kind];
   if (phase === 'known') {
-    const keys = await (entity === null ? invoiceNumbersAfter(tx, after, limit) : boundKeys(tx, entity, after, limit));
-    return { keys, next: keys.length < limit ? 'parked:0' : `known:${keys.at(-1)}` };
+    const from = after ?? '';
+    const keys = await (entity === null ? invoiceNumbersAfter(tx, from, limit) : boundKeys(tx, entity, from, limit));
+    return { keys, next: following(phase, keys, limit, { phase: 'parked', after: null }) };
   }
   if (phase === 'parked') {
     const parked =
@@ -237,11 +250,14 @@ async function sweepPage(tx: Tx, kind: WriteBackKind, position: string, limit: n
         : await tx.rows<{ id: number; sourceKey: string }>(
             `SELECT id, source_key FROM outbox_message
               WHERE state='parked' AND entity=? AND id>? ORDER BY id LIMIT ${Math.trunc(limit)}`,
-            [entity, Number(after)],
+            [entity, Number(after ?? 0)],
           );
-    const next = parked.length < limit ? 'written:' : `parked:${parked.at(-1)?.id}`;
-    return { keys: parked.map(({ sourceKey }) => sourceKey), next };
+    const ids = parked.map(({ id }) => id);
+    return {
+      keys: parked.map(({ sourceKey }) => sourceKey),
+      next: following(phase, ids, limit, { phase: 'written', after: null }),
+    };
   }
-  const keys = await writtenKeysAfter(tx, kind, after, limit);
-  return { keys, next: keys.length < limit ? null : `written:${keys.at(-1)}` };
+  const keys = await writtenKeysAfter(tx, kind, after ?? '', limit);
+  return { keys, next: following(phase, keys, limit, null) };
 }

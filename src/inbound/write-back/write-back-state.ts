@@ -10,8 +10,8 @@ import { removeAllDue } from '../../store/write-back-due.js';
 /** What the ERP is known to hold of one record. */
 export interface WrittenRow {
   recordKey: string;
-  /** Of the row that was written or refused. */
-  contentHash: string;
+  /** Of the row that was written or refused; null: it is not known what the ERP holds. */
+  contentHash: string | null;
   /** Why the ERP refuses it; null: it has it. */
   refusal: string | null;
   nextTryAt: number | null;
@@ -63,9 +63,9 @@ export async function writtenKeysAfter(tx: Tx, kind: WriteBackKind, after: strin
 /** How long a row that the ERP refuses rests. */
 export const refusalRetryMs = 900_000;
 
-/** Whether a wait is over. Pure. One that ends later than the longest wait was noted by a fast clock. */
-export function isWaitOver(untilMs: number, nowMs: number, longestWaitMs: number): boolean {
-  return untilMs <= nowMs || untilMs > nowMs + longestWaitMs + clockToleranceMs;
+/** Whether a wait is over, or there is none. Pure. One that ends later than the longest wait was noted by a fast clock. */
+export function isWaitOver(untilMs: number | null, nowMs: number, longestWaitMs: number): boolean {
+  return untilMs === null || untilMs <= nowMs || untilMs > nowMs + longestWaitMs + clockToleranceMs;
 }
 
 /** Keys of refused rows that are due again. */
@@ -89,18 +89,27 @@ export async function countRefusals(
   );
 }
 
-/** A sweep stands behind the key that follows the colon. */
-export const sweepStart = 'known:';
-/** A sweep that first notes what the ERP's table held before. */
-export const foundStart = 'found:';
+/**
+ * The parts of a sweep: known records, parked ones, and written ones that may no longer be known. The first sweep of a table that
+ * may be in use begins with `found`, which notes the rows that the ERP holds already.
+ */
+export type SweepPhase = 'found' | 'known' | 'parked' | 'written';
+
+/** How far a sweep has come. `after`: the last key of this phase, or id of a parked message; null: the phase begins. */
+export interface SweepPosition {
+  phase: SweepPhase;
+  after: string | null;
+}
+
+export const sweepStart: SweepPosition = { phase: 'known', after: null };
 
 /** How far the write-back of one kind has come. Times are milliseconds since 1970. */
 export interface WriteBackProgress {
   kind: WriteBackKind;
   /** Of where it is written and by what statements: another one starts anew. */
   fingerprint: string;
-  /** Where the sweep under way stands; null: none is under way. */
-  sweepAfter: string | null;
+  /** The sweep under way; null: none is. */
+  sweep: SweepPosition | null;
   /** When the last whole sweep ended. */
   sweptAt: number | null;
   succeededAt: number | null;
@@ -108,15 +117,21 @@ export interface WriteBackProgress {
   failures: number;
   failingSince: number | null;
   failure: string | null;
-  nextTryAt: number;
+  /** After a failure; null: at once. */
+  nextTryAt: number | null;
 }
 
 export async function listWriteBack(tx: Tx): Promise<WriteBackProgress[]> {
-  return tx.rows('SELECT * FROM write_back_target ORDER BY kind');
+  type ProgressRow = Omit<WriteBackProgress, 'sweep'> & { sweepPhase: SweepPhase | null; sweepAfter: string | null };
+  const rows = await tx.rows<ProgressRow>('SELECT * FROM write_back_target ORDER BY kind');
+  return rows.map(({ sweepPhase: phase, sweepAfter: after, ...row }) => {
+    return { ...row, sweep: phase === null ? null : { phase, after } };
+  });
 }
 
-export async function saveWriteBack(tx: Tx, progress: WriteBackProgress): Promise<void> {
-  await upsertRows(tx, 'write_back_target', ['kind'], [{ ...progress }]);
+export async function saveWriteBack(tx: Tx, { sweep, ...progress }: WriteBackProgress): Promise<void> {
+  const row = { ...progress, sweepPhase: sweep?.phase ?? null, sweepAfter: sweep?.after ?? null };
+  await upsertRows(tx, 'write_back_target', ['kind'], [row]);
 }
 
 /**
@@ -128,12 +143,12 @@ export async function switchWriteBack(store: Store, settings: WriteBackSettings)
   store.writeBackKinds = new Set(writeBackKinds.filter(isOn));
   const progress = await store.read('look what is written back', listWriteBack);
   const left = progress.filter(
-    ({ kind, sweepAfter }) => !isOn(kind) && sweepAfter !== sweepStart && !sweepAfter?.startsWith(foundStart),
+    ({ kind, sweep }) => !isOn(kind) && !(sweep?.phase === 'known' && sweep.after === null) && sweep?.phase !== 'found',
   );
   if (left.length === 0) return;
   await store.transaction('switch the write-back off', async (tx) => {
     for (const one of left) {
-      await saveWriteBack(tx, { ...one, sweepAfter: sweepStart });
+      await saveWriteBack(tx, { ...one, sweep: sweepStart });
       await removeAllDue(tx, one.kind);
     }
   });
@@ -152,9 +167,9 @@ export async function writeAgain(context: JobContext): Promise<string | null> {
   if (!answer.held) return answer.holder;
   try {
     await answer.lease.write('have everything written back again', async (tx) => {
-      await tx.run("UPDATE write_back_row SET content_hash='', refusal=NULL, next_try_at=NULL");
+      await tx.run('UPDATE write_back_row SET content_hash=NULL, refusal=NULL, next_try_at=NULL');
       for (const progress of await listWriteBack(tx))
-        await saveWriteBack(tx, { ...progress, sweepAfter: sweepStart, nextTryAt: 0 });
+        await saveWriteBack(tx, { ...progress, sweep: sweepStart, nextTryAt: null });
     });
   } finally {
     await answer.lease.release();

@@ -7,7 +7,7 @@ import {
   type SaidBinding,
 } from '../../outbound/outbox/binding-holders.js';
 import { type Binding, bindRecords, closeBindings } from '../../outbound/outbox/bindings.js';
-import { doubtContents, provenRecord, unknownContent } from '../../outbound/outbox/content-hash.js';
+import { doubtContents, provenRecord } from '../../outbound/outbox/content-hash.js';
 import { createKey, keyAfterRefusal } from '../../outbound/outbox/idempotency-key.js';
 import type { Operation } from '../../outbound/outbox/message.js';
 import { discardMessages, requeueMessages, resolveAsDelivered } from '../../outbound/outbox/transitions.js';
@@ -199,7 +199,7 @@ async function bindResolved(
   const conflicts = new Set(delivered.filter(({ isConflict }) => isConflict).map(({ id }) => id));
   const isFromBefore = await fromBeforeRecovery(tx);
   const found = rows.filter(({ id, operation }) => conflicts.has(id) || (operation === 'create' && isFromBefore(id)));
-  for (const row of found) row.contentHash = unknownContent;
+  for (const row of found) row.contentHash = null;
   await doubtContents(tx, found);
   const claims = rows
     .filter((row) => row.operation !== 'delete')

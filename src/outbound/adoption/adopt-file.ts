@@ -11,7 +11,7 @@ import type { Tx } from '../../store/store.js';
 import { acquireCaptureLease } from '../capture/capture-result.js';
 import { respell } from '../capture/known-records.js';
 import { contentHash, identityOf } from '../capture/plan-row.js';
-import { canonicalJson, mappingFingerprint, unknownContent } from '../outbox/content-hash.js';
+import { canonicalJson, mappingFingerprint } from '../outbox/content-hash.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
 import { type AdoptedRecord, bindClaimed, boundCustomers, knownOfClaims, readClaimedRows } from './adopt-records.js';
 import { decideAdoption } from './decide-adoption.js';
@@ -241,7 +241,7 @@ class Adopting {
       records.push({
         ...claim,
         decision,
-        contentHash: decision.isOurs ? unknownContent : contentHash(row),
+        contentHash: decision.isOurs ? null : contentHash(row),
         mappingFingerprint: mappingFingerprint(this.context.settings, entity),
         identity: identityOf(row),
         record: canonicalJson(row.content.record),

@@ -9,7 +9,7 @@ import { type AdoptedFrom, heldAsAdopted, heldAsFuller, insertAdoptions } from '
 import { BindingHolders, unprovenTwin } from '../outbox/binding-holders.js';
 import { bindRecords } from '../outbox/bindings.js';
 import { composePatch, type UpdateMethod } from '../outbox/compose-update.js';
-import { canonicalJson, setContentHashes, sha256, unknownContent } from '../outbox/content-hash.js';
+import { canonicalJson, setContentHashes, sha256 } from '../outbox/content-hash.js';
 import { insertMessages } from '../outbox/new-messages.js';
 import { replaceRefused } from '../outbox/promote-dependent.js';
 import { closeAsSettled, holdMessages, reclassifyParked } from '../outbox/transitions.js';
@@ -59,7 +59,7 @@ async function adoptFound(
       reason: `The service's ${found.serviceId} is the customer with the key ${problem.heldBy} of the ERP: two customers there have one code. Give this one a code of its own.`,
     };
   }
-  const [own] = await tx.rows<{ serviceId: string; contentHash: string }>(
+  const [own] = await tx.rows<{ serviceId: string; contentHash: string | null }>(
     "SELECT service_id, content_hash FROM binding WHERE entity='customer' AND source_key=?",
     [create.sourceKey],
   );
@@ -214,7 +214,7 @@ interface Comparison {
   /** Our fields as the service shows them: the base of the next update. Never a field that we don't send. */
   base: Fields;
   /** The content hash of the base; of no content when the service does not show all of our fields. */
-  baseHash: string;
+  baseHash: string | null;
   /** Names of the fields that an update would write over, sorted. */
   differs: string[];
   /** Those of them that only the service has. */
@@ -244,7 +244,7 @@ export function compareWithShown(
   const cleared = method === 'PUT' ? Object.keys(shown).filter(isTheirs) : [];
   return {
     base,
-    baseHash: isWhole ? sha256(canonicalJson(base)) : unknownContent,
+    baseHash: isWhole ? sha256(canonicalJson(base)) : null,
     differs: [...Object.keys(composePatch(base, wanted) ?? {}), ...cleared].sort(),
     cleared,
   };

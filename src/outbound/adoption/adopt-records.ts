@@ -62,7 +62,7 @@ export async function knownOfClaims(
 
 export interface AdoptedRecord extends AdoptionClaim {
   decision: Extract<AdoptionDecision, { to: 'bound' }>;
-  contentHash: string;
+  contentHash: string | null;
   mappingFingerprint: string;
   identity: string | null;
   /** What the ERP says of it, as canonical JSON. */

@@ -11,7 +11,6 @@ import { type Entity, keyOfSource, sourceOf } from '../../model/record.js';
 import { shellWord } from '../../model/shell-word.js';
 import type { SourceMarks } from '../../store/job-runs.js';
 import { heldAsAdopted } from '../outbox/adoptions.js';
-import { unknownContent } from '../outbox/content-hash.js';
 import type { Operation } from '../outbox/message.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
 
@@ -62,7 +61,7 @@ export function holdReason(input: HoldInput): string | null {
   if (binding?.adoption && !binding.adoption.isReviewed) {
     const { differs } = binding.adoption;
     // Where the record was not compared, an update of single fields says only what was edited since.
-    const isWhole = input.replacesRecord || binding.contentHash === unknownContent;
+    const isWhole = input.replacesRecord || binding.contentHash === null;
     if (differs === null ? isWhole : differs.length > 0) return heldAsAdopted;
   }
   if (operation === 'update' && mappingOf(newest, binding) !== input.mappingFingerprint)

@@ -11,7 +11,7 @@ export interface NewestMessage {
   generation: number;
   state: MessageState;
   parkClass: ParkClass | null;
-  contentHash: string;
+  contentHash: string | null;
   /** When its bytes may have left for the first time; null: never. */
   firstSentAt: number | null;
   /** When a person or a look-up found its record at the service; null: the service acknowledged its own key, or nothing. */
@@ -21,7 +21,7 @@ export interface NewestMessage {
 export interface KnownBinding {
   revision: number;
   generation: number;
-  contentHash: string;
+  contentHash: string | null;
   /** Set when the record was made at the service by others, not under a key of ours. */
   adoption?: KnownAdoption | null;
 }

@@ -6,7 +6,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import { boundedText } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { RefreshedBinding } from '../outbox/bindings.js';
-import { contentOf, sha256, underFingerprint, unknownContent } from '../outbox/content-hash.js';
+import { contentOf, sha256, underFingerprint } from '../outbox/content-hash.js';
 import { createKey, keyLifetimeMs, wireBody } from '../outbox/idempotency-key.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
@@ -154,7 +154,7 @@ export function planRow(
   const parked = parkedFor({ unmapped, conflict, isUnproven, held });
   const customerKey = row.entity === 'order' ? row.customerKey : null;
   const before = newest ?? binding;
-  const isDoubted = binding?.contentHash === unknownContent;
+  const isDoubted = binding?.contentHash === null;
   const isBacklog = before !== null && (pass.isResync || isDoubted || before.mappingFingerprint !== mappingFingerprint);
   return {
     row,

@@ -183,7 +183,7 @@ export async function setUnchangedAside<P extends AnyPage>(
 
 /** What the service acknowledged of a record, where nothing else was captured of it since, and no order waits for its lines. */
 interface SettledRecord {
-  content_hash: string;
+  content_hash: string | null;
   identity: string | null;
 }
 

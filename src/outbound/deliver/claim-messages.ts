@@ -140,6 +140,8 @@ export interface ClaimTerms {
   stillRemoved: ReadonlySet<number>;
   /** Messages that are due later are left. */
   dueByMs: number;
+  /** By how much the wall clock is ahead of the time since boot. */
+  wallLeadMs: number;
 }
 
 /**
@@ -277,7 +279,7 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
     identity: row.identity,
     boundServiceId: row.boundServiceId,
     keyGoodUntilMs,
-    wallLeadMs: 0,
+    wallLeadMs: terms.wallLeadMs,
   });
 }
 

@@ -180,6 +180,7 @@ export class Claims {
         newKeyField: idempotency.in === 'body' ? idempotency.field : null,
         stillRemoved,
         dueByMs: when === 'due' ? at : Number.MAX_SAFE_INTEGER,
+        wallLeadMs: leadMs,
       });
       await parkUnsendable(tx, held);
       await settleNothingToSend(tx, nothingToSend, at);
@@ -194,7 +195,6 @@ export class Claims {
       await appendAudit(tx, [...superseded, ...parkedOrders], at);
       this.lease.marks.hold(claimed.map(({ id }) => id));
       if (claimed.length > 0) killPoint('before-claim-commit');
-      for (const message of claimed) message.wallLeadMs = leadMs;
       return { claimed, parked: held.length, unasked };
     });
     if (answer === null) {

@@ -13,7 +13,7 @@ import {
 } from '../outbox/absence.js';
 import { type BindingHolders, problemInWords, type UnprovenTwin } from '../outbox/binding-holders.js';
 import { bindRecords, type NewBinding } from '../outbox/bindings.js';
-import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
+import { doubtContents, provenRecord } from '../outbox/content-hash.js';
 import type { ParkClass } from '../outbox/message.js';
 import { claimForLookUp, noteAbsence, noteEnds, settleSending } from '../outbox/transitions.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
@@ -243,8 +243,8 @@ async function bind(
        FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id WHERE m.id=?`,
     [messageId],
   );
-  if (isFromBefore(messageId)) for (const row of rows) row.contentHash = unknownContent;
-  const doubted = rows.filter((row) => row.contentHash === unknownContent);
+  if (isFromBefore(messageId)) for (const row of rows) row.contentHash = null;
+  const doubted = rows.filter((row) => row.contentHash === null);
   await doubtContents(
     tx,
     doubted.map(({ entity }) => ({ id: messageId, entity })),

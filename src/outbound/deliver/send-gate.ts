@@ -19,14 +19,18 @@ interface GateState {
 
 /** Pauses, and what of the store's own facts go-live depends on: one statement, because it is asked for each request. */
 async function readGateRows(tx: Tx): Promise<{ pauses: LanePause[]; facts: string }> {
-  const rows = await tx.select<LanePause>(
-    `SELECT lane, cause, until_at, reason, actor, since_at FROM lane_pause
-      UNION ALL SELECT 'store_info', name, NULL, value, '', 0 FROM store_info
+  type GateRow = ({ what: 'pause' } & LanePause) | { what: 'fact'; name: string; value: string };
+  const rows = await tx.select<GateRow>(
+    `SELECT 'pause' AS what, NULL AS name, NULL AS value, lane, cause, until_at, reason, actor, since_at FROM lane_pause
+      UNION ALL SELECT 'fact', name, value, NULL, NULL, NULL, NULL, NULL, NULL FROM store_info
        WHERE name IN ('recovery', 'go_live', 'source_keys.customer', 'source_keys.order')`,
   );
-  const isFact = ({ lane }: LanePause) => (lane as string) === 'store_info';
-  const facts = rows.filter(isFact).map(({ cause, reason }) => `${cause}=${reason}`);
-  const pauses = rows.filter((row) => !isFact(row));
+  const facts = rows.flatMap((row) => (row.what === 'fact' ? `${row.name}=${row.value}` : []));
+  const pauses = rows.flatMap((row): LanePause[] => {
+    if (row.what === 'fact') return [];
+    const { lane, cause, until_at, reason, actor, since_at } = row;
+    return [{ lane, cause, until_at, reason, actor, since_at }];
+  });
   return { pauses: pauses.sort((a, b) => a.since_at - b.since_at), facts: facts.sort().join('\n') };
 }
 

@@ -10,7 +10,7 @@ import type { Tx } from '../../store/store.js';
 import { adoptCustomer } from '../adoption/adopt-found.js';
 import { type BindingClaim, BindingHolders, problemInWords } from '../outbox/binding-holders.js';
 import { bindRecords, closeBindings } from '../outbox/bindings.js';
-import { doubtContents, provenRecord, unknownContent } from '../outbox/content-hash.js';
+import { doubtContents, provenRecord } from '../outbox/content-hash.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { parkedSchedule, settle } from '../outbox/message.js';
 import { replaceRefused } from '../outbox/promote-dependent.js';
@@ -284,7 +284,7 @@ function unlessAnother(one: SettledMessage, holders: BindingHolders, nowMs: numb
 /** The answer to a create that a lost store may have sent can be older than what was said since. So its fields are doubted. */
 async function doubtOldAnswers(tx: Tx, settled: readonly SettledMessage[]): Promise<SettledMessage[]> {
   const isCreated = ({ about, transition }: SettledMessage) =>
-    transition.state === 'delivered' && about.operation === 'create' && about.contentHash !== unknownContent;
+    transition.state === 'delivered' && about.operation === 'create' && about.contentHash !== null;
   if (!settled.some(isCreated)) return [...settled];
   const isFromBefore = await fromBeforeRecovery(tx);
   const isDoubted = (one: SettledMessage) => isCreated(one) && isFromBefore(one.about.id);
@@ -292,9 +292,7 @@ async function doubtOldAnswers(tx: Tx, settled: readonly SettledMessage[]): Prom
     tx,
     settled.filter(isDoubted).map(({ about }) => about),
   );
-  return settled.map((one) =>
-    isDoubted(one) ? { ...one, about: { ...one.about, contentHash: unknownContent } } : one,
-  );
+  return settled.map((one) => (isDoubted(one) ? { ...one, about: { ...one.about, contentHash: null } } : one));
 }
 
 /** As the store knows them by now: a recovery may have doubted their contents since they were claimed, and moved them behind a binding. */

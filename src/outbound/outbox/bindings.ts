@@ -12,7 +12,7 @@ import {
   type SaidBinding,
 } from './binding-holders.js';
 import { keepingUsed, leftKey } from './closed-bindings.js';
-import { unknownContent } from './content-hash.js';
+import type { ContentHash } from './content-hash.js';
 import type { BindingRow, ClosedBindingRow } from './exported-bindings.js';
 
 /**
@@ -30,8 +30,8 @@ export interface Binding extends RecordName {
   serviceId: string;
   revision: number;
   generation: number;
-  /** Hash of the content that the service holds; `unknownContent` where that is not known. */
-  contentHash: string;
+  /** Of the content that the service holds. */
+  contentHash: ContentHash;
   mappingFingerprint: string;
   /** The columns that never change, as JSON. */
   identity: string | null;
@@ -216,8 +216,8 @@ export async function eraseAcknowledged(tx: Tx, { entity, sourceKey }: RecordNam
 export async function doubtBoundContents(tx: Tx, entity: Entity, sourceKeys: readonly string[]): Promise<void> {
   if (sourceKeys.length === 0) return;
   await tx.run(
-    `UPDATE binding SET content_hash=?, acknowledged=NULL WHERE entity=? AND source_key IN ${placeholders(sourceKeys.length)}`,
-    [unknownContent, entity, ...sourceKeys],
+    `UPDATE binding SET content_hash=NULL, acknowledged=NULL WHERE entity=? AND source_key IN ${placeholders(sourceKeys.length)}`,
+    [entity, ...sourceKeys],
   );
 }
 

@@ -35,22 +35,24 @@ export function sha256(text: string): string {
   return hash('sha256', text);
 }
 
-/** Equal to no content, so that the next capture of the row writes an update. */
-export const unknownContent = '?'.repeat(64);
+/**
+ * Hash of the content of a record; null: not known, and so equal to none: the next capture of the row writes an update.
+ */
+export type ContentHash = string | null;
 
 /**
  * What the acknowledgement of a message proves that the service holds: its record, unless a store
  * that is lost may have changed it since; then nothing, and the next update carries every field.
  */
-export function provenRecord(contentHash: string, record: string | null): string | null {
-  return contentHash === unknownContent ? null : record;
+export function provenRecord(contentHash: ContentHash, record: string | null): string | null {
+  return contentHash === null ? null : record;
 }
 
 /** That these records exist says nothing of their fields: a sweep at the next pass compares them with the ERP. */
 export async function doubtContents(tx: Tx, messages: readonly { id: number; entity: Entity }[]): Promise<void> {
   await setContentHashes(
     tx,
-    messages.map(({ id }) => ({ id, contentHash: unknownContent })),
+    messages.map(({ id }) => ({ id, contentHash: null })),
   );
   for (const entity of new Set(messages.map((message) => message.entity))) await sweepAtNextPass(tx, entity);
 }
@@ -58,7 +60,7 @@ export async function doubtContents(tx: Tx, messages: readonly { id: number; ent
 /** What capture compares the next rows of these records with. */
 export async function setContentHashes(
   tx: Tx,
-  messages: readonly { id: number; contentHash: string }[],
+  messages: readonly { id: number; contentHash: ContentHash }[],
 ): Promise<void> {
   await updateRows(
     tx,

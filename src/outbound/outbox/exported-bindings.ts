@@ -9,7 +9,7 @@ export interface BindingRow extends Row {
   service_id: string;
   revision: number;
   generation: number;
-  content_hash: string;
+  content_hash: string | null;
 }
 
 /** What is remembered of a record that was removed at the service. */

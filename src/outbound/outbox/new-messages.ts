@@ -1,7 +1,6 @@
 import { type Entity, entities, foldKey, sourceOf } from '../../model/record.js';
 import { insertRows, padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { unknownContent } from './content-hash.js';
 import { type Operation, type ParkClass, type Removal, type Schedule, scheduleColumns } from './message.js';
 
 export interface NewMessage {
@@ -59,7 +58,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       idempotency_key: message.idempotencyKey,
       // The bytes of a create are its record: one text, one hash.
       body_hash: message.idempotencyKey === null ? null : message.contentHash,
-      content_hash: message.isContentDoubted ? unknownContent : message.contentHash,
+      content_hash: message.isContentDoubted ? null : message.contentHash,
       mapping_fingerprint: message.mappingFingerprint,
       state: message.parked ? 'parked' : 'pending',
       park_class: message.parked?.parkClass ?? null,

@@ -5,7 +5,7 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfos, writeStoreInfo } from '../../store/store-info.js';
 import { doubtBoundContents } from '../outbox/bindings.js';
-import { setContentHashes, unknownContent } from '../outbox/content-hash.js';
+import { setContentHashes } from '../outbox/content-hash.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { type MessageName, noteEnds, parkAsUnproven, presumeInDoubt } from '../outbox/transitions.js';
 
@@ -96,7 +96,7 @@ export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, no
 async function doubtContentsOf(tx: Tx, ids: readonly number[]): Promise<void> {
   await setContentHashes(
     tx,
-    ids.map((id) => ({ id, contentHash: unknownContent })),
+    ids.map((id) => ({ id, contentHash: null })),
   );
 }
 
@@ -155,7 +155,7 @@ export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly
   await doubtBoundContents(tx, entity, sourceKeys);
   const keys = placeholders(sourceKeys.length);
   await tx.run(
-    `UPDATE outbox_message SET content_hash=? WHERE entity=? AND source_key IN ${keys} AND (
+    `UPDATE outbox_message SET content_hash=NULL WHERE entity=? AND source_key IN ${keys} AND (
         (operation<>'delete' AND state IN ('delivered','superseded'))
         OR (operation='update' AND state='discarded' AND revision<(
           SELECT b.revision FROM binding b WHERE b.entity=outbox_message.entity AND b.source_key=outbox_message.source_key))
@@ -163,7 +163,7 @@ export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly
         OR (operation='update' AND body_hash IS NOT NULL AND state IN ('pending','sending','in_doubt','parked'))
         OR (operation='update' AND state='pending' AND EXISTS (SELECT 1 FROM adoption a
           WHERE a.entity=outbox_message.entity AND a.source_key=outbox_message.source_key AND a.reviewed_at IS NULL)))`,
-    [unknownContent, entity, ...sourceKeys],
+    [entity, ...sourceKeys],
   );
 }
 

@@ -51,7 +51,7 @@ export interface SchemaWords {
   end: string;
   /** The clause of ALTER TABLE after which a column may or may not be NULL. */
   nullability(column: string, type: string, as: 'NULL' | 'NOT NULL'): string;
-  /** Adds a constraint, unless an interrupted migration has added it. */
+  /** Adds a constraint, unless an interrupted migration has added it. SQLite refuses rows of which the condition is NULL. */
   addCheck(table: string, name: string, condition: string): Promise<void>;
   /** JSON object with one member. @param value an expression: a text, or another such object */
   jsonObject(name: string, value: string): string;

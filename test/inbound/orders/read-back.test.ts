@@ -37,7 +37,7 @@ onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
     });
   const read = (lab: Lab, order: { orderId: string } | { sourceKey: string }) =>
     withServiceLease(lab.context, (lease) => readOrder(lab.context, lab.client, lease, order));
-  const rested = () => kit.rows("UPDATE binding SET read_asked_at=0 WHERE entity='order'");
+  const rested = () => kit.rows("UPDATE binding SET read_asked_at=NULL WHERE entity='order'");
   const bindings = () =>
     kit.rows(
       `SELECT service_id AS id, read_state AS state, service_status AS status, service_total AS total, read_flag AS flag

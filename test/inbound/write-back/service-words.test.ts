@@ -56,7 +56,7 @@ onAnyLab('what the service said last of an order', (kit) => {
       await lab.deliver();
       expect(await told(lab, sourceKey)).to.deep.equal(atService());
       // What it was read as is not final any more, so it is read again without a restart.
-      await kit.rows("UPDATE binding SET read_asked_at=0 WHERE entity='order'");
+      await kit.rows("UPDATE binding SET read_asked_at=NULL WHERE entity='order'");
       setOrder({ status: 'shipped' });
       expect(await withServiceLease(lab.context, (lease) => readOrdersBack(lab.context, lab.client, lease))).to.include(
         {

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { changedIdentity, type HoldInput, holdReason, passBrake } from '../../../src/outbound/capture/brake.js';
-import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 
 const limits = { maxUpdates: 200, maxRemovals: 10 };
 
@@ -64,7 +63,7 @@ describe('the brake of a single message', () => {
     expect(adopted([])).to.equal(null);
     expect(adopted(null), 'only what was edited since is sent').to.equal(null);
     expect(adopted(null, false, true), 'a PUT writes over everything').to.contain('somebody has looked');
-    const doubted = { ...binding, contentHash: unknownContent, adoption: { differs: null, isReviewed: false } };
+    const doubted = { ...binding, contentHash: null, adoption: { differs: null, isReviewed: false } };
     expect(holdReason({ ...update, binding: doubted }), 'so does an update of every field').to.contain('has looked');
     const same = {
       ...update,

@@ -5,7 +5,6 @@ import { explainRecord } from '../../../src/operator/explain-record.js';
 import type { MessageFilter } from '../../../src/operator/list-messages.js';
 import { storyTimeline } from '../../../src/operator/story-timeline.js';
 import { capture } from '../../../src/outbound/capture/capture.js';
-import { unknownContent } from '../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
 import { readClock } from '../../../src/store/clock.js';
 import { sweepAtNextPass } from '../../../src/store/job-runs.js';
@@ -182,8 +181,7 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
       await tx.run(`UPDATE outbox_message SET ${forged.superseded} WHERE entity='order' AND source_key=?`, [
         String(id),
       ]);
-      await tx.run("UPDATE binding SET acknowledged=NULL, content_hash=? WHERE entity='order' AND source_key=?", [
-        unknownContent,
+      await tx.run("UPDATE binding SET acknowledged=NULL, content_hash=NULL WHERE entity='order' AND source_key=?", [
         String(id),
       ]);
     });
@@ -200,7 +198,7 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
     await kit.store.transaction('as an export leaves it', async (tx) => {
       await tx.run("DELETE FROM message_body WHERE message_id IN (SELECT id FROM outbox_message WHERE entity='order')");
       await tx.run("DELETE FROM outbox_message WHERE entity='order'");
-      await tx.run("UPDATE binding SET acknowledged=NULL, content_hash=? WHERE entity='order'", [unknownContent]);
+      await tx.run("UPDATE binding SET acknowledged=NULL, content_hash=NULL WHERE entity='order'");
     });
     await cancelSampleOrder(given.lab.erp, given.id);
     await given.lab.capture();

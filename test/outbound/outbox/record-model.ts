@@ -23,6 +23,7 @@ export type Step =
   | { kind: 'discard' };
 
 interface Message extends NewestMessage {
+  contentHash: string;
   failures: number;
   invalidAnswers: number;
   customerWaits: number;

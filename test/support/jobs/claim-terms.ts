@@ -10,6 +10,7 @@ export function claimTerms(given: Pick<ClaimTerms, 'epoch' | 'nowMs'> & Partial<
     newKeyField: null,
     stillRemoved: new Set(),
     dueByMs: Number.MAX_SAFE_INTEGER,
+    wallLeadMs: 0,
     ...given,
   };
 }
