@@ -137,6 +137,9 @@ onAnyLab('actions at the desk', (kit) => {
       .to.contain('Nothing shows that this record is')
       .and.to.contain('service.endpoints.readOrder')
       .and.to.contain('name="unchecked"');
+    // An address can't say it for the person.
+    const { body: insisted } = await preview(page, 'delivered', '&serviceId=ord_9&unchecked=1');
+    expect(insisted).to.contain('name="unchecked"').and.to.contain('service.endpoints.readOrder');
     const without = await anna.post(path, { csrf, reason: 'found by its note' });
     expect(without.headers.location).to.match(/unchecked=missing$/);
     expect(await kit.rows('SELECT service_id FROM binding')).to.deep.equal([]);
@@ -225,7 +228,9 @@ onAnyLab('actions at the desk', (kit) => {
     expect(await kit.rows("SELECT COUNT(*) AS n FROM outbox_message WHERE state='pending'")).to.deep.equal([{ n: 10 }]);
     expect(await brakes(), 'the others are held still').to.equal(1);
     const rest = await preview('order/11', 'held_adopt');
-    expect(rest.body, 'a create has no baseline').to.contain('create');
+    expect(rest.body, 'a create has no baseline')
+      .to.contain('there is nothing to adopt')
+      .and.to.contain('There is nothing to do.');
     const all = await preview('needs-a-person', 'held_discard');
     await carryOut(all.path, 'they are test orders');
     expect(await brakes()).to.equal(0);

@@ -195,9 +195,10 @@ export async function summariseHeld(
   const most = (a: { count: number }, b: { count: number }) => b.count - a.count;
   summary.groups = [...groups.values()].sort(most);
   summary.fields = [...fields.values()].sort(most);
+  // A brake is about all records of a source, and an answer about some of them does not end it.
   summary.brakes = (await store.read('read the brakes', readBrakes)).filter(
     ({ entity, source = defaultSource }) =>
-      (filter.entity ?? entity) === entity && (filter.source ?? source) === source,
+      filter.records === undefined && (filter.entity ?? entity) === entity && (filter.source ?? source) === source,
   );
   return { summary, shown: { ids, brakes: summary.brakes }, creates };
 }
