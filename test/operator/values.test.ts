@@ -62,6 +62,9 @@ describe('personal data', () => {
     expect(cover('Erika Muster of Muster & Söhne, ERIKA MUSTER')).to.equal('••• of •••, •••');
     expect(cover('Erika Musterfrau, a.b*c, axbc')).to.equal('Erika Musterfrau, •••, axbc');
     expect(cover('mail a.b+c@x-y.example.org or call 0151 234-5678')).to.equal('mail ••• or call •••');
+    const punctuation = masker(['Smith-Jones', 'a/b, c: "d" & {e}', 'x\\y^z', 'q = 1; #2 ~ `3` <4> @5 %6 !7']);
+    expect(punctuation('by Smith-Jones, not Smith or Jones')).to.equal('by •••, not Smith or Jones');
+    expect(punctuation('a/b, c: "d" & {e} x\\y^z q = 1; #2 ~ `3` <4> @5 %6 !7')).to.equal('••• ••• •••');
     const harmless = 'order 0000012345 of 2026-11-24 03:40:00 +01:00, 0.05 EUR, 1 200 of 3 400, sha256 00af';
     expect(cover(harmless)).to.equal(harmless);
     expect(masker([])('nothing known')).to.equal('nothing known');

@@ -1,3 +1,4 @@
+import { literalPattern } from '../../model/literal-pattern.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
@@ -67,7 +68,7 @@ const phone = String.raw`\+\d[\d ()./-]{6,}\d|\b0\d{1,5}[ /-][\d /-]{4,}\d`;
 export function masker(known: readonly string[]): (text: string) => string {
   const words = [...known]
     .sort((a, b) => b.length - a.length)
-    .map((one) => `(?<![\\p{L}\\p{N}])${one.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}(?![\\p{L}\\p{N}])`);
+    .map((one) => `(?<![\\p{L}\\p{N}])${literalPattern(one)}(?![\\p{L}\\p{N}])`);
   const pattern = new RegExp([...words, mail, phone].join('|'), 'giu');
   return (text) => text.replace(pattern, mask);
 }

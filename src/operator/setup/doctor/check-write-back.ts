@@ -4,6 +4,7 @@ import type { ErpDialect, WriteStatement } from '../../../erp/erp-database.js';
 import { rawSql, sql } from '../../../erp/sql.js';
 import { keysQuery, statementsOfKind } from '../../../erp/write-back/erp-writer.js';
 import { sideTables } from '../../../erp/write-back/side-tables.js';
+import { literalPattern } from '../../../model/literal-pattern.js';
 import { type WriteBackKind, writeBackKinds } from '../../../model/write-back.js';
 import { type Finding, findingsOf, listed } from './finding.js';
 
@@ -137,8 +138,7 @@ export function excessOf(rights: readonly string[], tables: readonly string[], s
   return rights.filter((right) => {
     const on = right.slice(right.indexOf(' on ') + ' on '.length);
     const table = on.slice(on.indexOf('.') + 1);
-    const isNamed =
-      table !== '*' && new RegExp(`(^|\\W)${table.replaceAll(/[^\w\s]/g, '\\$&')}(\\W|$)`, 'i').test(statements);
+    const isNamed = table !== '*' && new RegExp(`(^|\\W)${literalPattern(table)}(\\W|$)`, 'i').test(statements);
     return !right.includes(' on ') || !(tables.includes(table) || isNamed);
   });
 }

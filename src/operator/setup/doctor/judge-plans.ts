@@ -1,5 +1,6 @@
 import { type CatalogueTable, nameOf, tableSql } from '../../../erp/catalogue.js';
 import type { ErpDialect, Scan } from '../../../erp/erp-database.js';
+import { literalPattern } from '../../../model/literal-pattern.js';
 import { type Finding, findingsOf } from './finding.js';
 
 /** A statement of Waybill that reads a table whole, because no index serves. */
@@ -55,15 +56,12 @@ export function judgeWholeRead(
 /** The column of the table that the query yields under this name; null where an expression stands behind it. Pure. */
 export function columnBehind(query: string, name: string, { columns }: Pick<CatalogueTable, 'columns'>): string | null {
   const word = '[`"\\[]?(\\w+)[`"\\]]?';
-  const renamed = new RegExp(`(?:^|[\\s,(])(?:\\w+\\.)?${word}\\s+AS\\s+[\`"\\[]?${escaped(name)}(?!\\w)`, 'i').exec(
-    query,
-  )?.[1];
+  const renamed = new RegExp(
+    `(?:^|[\\s,(])(?:\\w+\\.)?${word}\\s+AS\\s+[\`"\\[]?${literalPattern(name)}(?!\\w)`,
+    'i',
+  ).exec(query)?.[1];
   const isExpression =
-    renamed === undefined && new RegExp(`\\)\\s+AS\\s+[\`"\\[]?${escaped(name)}(?!\\w)`, 'i').test(query);
+    renamed === undefined && new RegExp(`\\)\\s+AS\\s+[\`"\\[]?${literalPattern(name)}(?!\\w)`, 'i').test(query);
   const wanted = (renamed ?? name).toLowerCase();
   return isExpression ? null : (columns.find((column) => column.name.toLowerCase() === wanted)?.name ?? null);
-}
-
-export function escaped(name: string): string {
-  return name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }

@@ -1,5 +1,5 @@
 import type { CatalogueTable } from '../../../erp/catalogue.js';
-import { escaped } from './judge-plans.js';
+import { literalPattern } from '../../../model/literal-pattern.js';
 
 /** A table in a query, and the name by which the query calls it. */
 export interface NamedTable {
@@ -18,9 +18,9 @@ const KEYWORDS =
 export function tablesOf(query: string, tables: readonly CatalogueTable[]): NamedTable[] {
   const sql = withoutTexts(query);
   const found = tables.flatMap((table) => {
-    const schema = table.schema === null ? '\\w+' : escaped(table.schema);
+    const schema = table.schema === null ? '\\w+' : literalPattern(table.schema);
     const place = `(?:["\`\\[]?${schema}["\`\\]]?\\.)${table.isInPath ? '?' : ''}`;
-    const name = `${place}["\`\\[]?${escaped(table.name)}["\`\\]]?`;
+    const name = `${place}["\`\\[]?${literalPattern(table.name)}["\`\\]]?`;
     const named = new RegExp(
       `(?:\\bfrom|\\bjoin|,)\\s+${name}(?![\\w"\`.])(?:\\s+(?:as\\s+)?["\`]?(\\w+)["\`]?)?`,
       'gi',

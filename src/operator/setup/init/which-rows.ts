@@ -1,5 +1,6 @@
 import { type CatalogueTable, nameOf } from '../../../erp/catalogue.js';
 import type { ErpDialect } from '../../../erp/erp-database.js';
+import { literalPattern } from '../../../model/literal-pattern.js';
 import { allConditions, isOneOf } from './compose-settings.js';
 import type { Pending } from './draft.js';
 import { choicesOf, countsInWords, type FewValued, shownValue } from './few-values.js';
@@ -171,7 +172,5 @@ const columnsIn = (condition: string, { columns }: CatalogueTable): string[] =>
   columns
     .map(({ name }) => name)
     .filter((name) =>
-      new RegExp(`(?<![\\p{L}\\p{N}_])${name.replace(/[^\p{L}\p{N}_]/gu, '\\$&')}(?![\\p{L}\\p{N}_])`, 'iu').test(
-        condition,
-      ),
+      new RegExp(`(?<![\\p{L}\\p{N}_])${literalPattern(name)}(?![\\p{L}\\p{N}_])`, 'iu').test(condition),
     );

@@ -1,3 +1,4 @@
+import { literalPattern } from '../../../model/literal-pattern.js';
 import type { Entity } from '../../../model/record.js';
 
 /** Records that can't be sent as they are, for one reason. A record with several reasons counts under each. */
@@ -62,6 +63,5 @@ export function commonPart(problem: string, names: readonly (string | null)[]): 
 
 /** The name where it is no part of a longer word or number: the key 1 is not in SKU-1, and 29 is not in 10.29. */
 function wholeWord(name: string): string {
-  const escaped = name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
-  return `(?<![\\p{L}\\p{N}_-])(?<!\\d[.,:])${escaped}(?![\\p{L}\\p{N}_-])(?![.,:]\\d)`;
+  return `(?<![\\p{L}\\p{N}_-])(?<!\\d[.,:])${literalPattern(name)}(?![\\p{L}\\p{N}_-])(?![.,:]\\d)`;
 }
