@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { commandOperations } from './world/command-operations.js';
+import { deskOperations } from './world/desk-operations.js';
 import { Dice } from './world/dice.js';
-import { erpOperations, orderOperations } from './world/erp-operations.js';
+import { branchOperations, erpOperations, orderOperations } from './world/erp-operations.js';
 import { heal } from './world/heal.js';
 import { copyStore, machineOperations, timeOperations } from './world/machine-operations.js';
 import type { Operations, Step } from './world/operation.js';
@@ -27,8 +28,10 @@ export function vocabulary(commands: readonly Command[]): Record<string, Area> {
     orders: { weight: 4, most: 3, operations: orderOperations },
     time: { weight: 3, most: 3, operations: timeOperations },
     erp: { weight: 8, most: 6, operations: erpOperations },
+    branch: { weight: 2, most: 2, operations: branchOperations },
     service: { weight: 4, most: 4, operations: serviceOperations },
     operator: { weight: 3, most: 5, operations: operatorOperations },
+    desk: { weight: 2, most: 4, operations: deskOperations },
     commands: { weight: 2, most: 3, operations: commandOperations(commands) },
     settings: { weight: 1, most: 2, operations: settingsOperations },
     machine: { weight: 4, most: 6, operations: machineOperations },
@@ -68,6 +71,9 @@ function drawPersonality(dice: Dice): Personality {
     shiftsLists: dice.chance(0.3),
     repeatsNumbers: dice.chance(0.1),
     announces: dice.chance(0.4),
+    hasBranch: dice.chance(0.2),
+    hasDesk: dice.chance(0.4),
+    writesBack: dice.chance(0.25),
     removals: {
       orders: { onCancelled: told(), onDeleted: told() },
       customers: { onCancelled: told(), onDeleted: told() },
@@ -112,11 +118,15 @@ export function drawHistory(
 ): History {
   const dice = new Dice(seed);
   const personality = drawPersonality(dice);
-  const known = Object.entries(areas).flatMap(([name, { weight, most, operations }]) => {
-    const names = Object.keys(operations);
-    const some = Array.from({ length: most }, () => dice.pick(names));
-    return Array.from({ length: name === focus ? weight * 4 : weight }, () => some);
-  });
+  const isThere = (area: string) =>
+    area === 'desk' ? personality.hasDesk : area !== 'branch' || personality.hasBranch;
+  const known = Object.entries(areas)
+    .filter(([name]) => isThere(name) || name === focus)
+    .flatMap(([name, { weight, most, operations }]) => {
+      const names = Object.keys(operations);
+      const some = Array.from({ length: most }, () => dice.pick(names));
+      return Array.from({ length: name === focus ? weight * 4 : weight }, () => some);
+    });
   const names = Array.from({ length: 8 + dice.below(14) }, () => dice.pick(dice.pick(known)));
   const all = namesOf(areas);
   const places = Array.from({ length: Math.floor(names.length / 2) }, (_, place) => place * 2);
@@ -125,6 +135,10 @@ export function drawHistory(
     const turn = seed * chosenPairs + i;
     [names[at], names[at + 1]] = unmet.length > 0 ? (unmet[turn % unmet.length] as Pair) : pairOfTurn(turn, all);
   }
+  // Whoever is asked for is there.
+  const has = (area: string) => names.some((name) => areas[area]?.operations[name] !== undefined);
+  personality.hasDesk ||= has('desk');
+  personality.hasBranch ||= has('branch');
   const settings = Object.keys(areas.settings?.operations ?? {});
   const drawn = settings.length > 0 ? Array.from({ length: dice.below(4) }, () => dice.pick(settings)) : [];
   const first = [...drawn, 'create a customer', 'create a customer', 'create several orders'];
@@ -147,6 +161,7 @@ export async function tell(
   let steps = 0;
   try {
     watchEffects(world);
+    if (history.personality.writesBack) await world.prepareWriteBack();
     for (const step of history.steps) {
       const operation = operations[step.name];
       if (!operation) throw new Error(`There is no operation "${step.name}".`);

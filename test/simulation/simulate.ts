@@ -12,6 +12,7 @@ import { interceptStore } from './machine/intercept-store.js';
 import { Pairs } from './pairs.js';
 import { doctored, soundHistory } from './prove.js';
 import { staleNames, unknownValues } from './world/command-operations.js';
+import { deskAmiss } from './world/desk-operations.js';
 import { interceptNetwork } from './world/network.js';
 import { settingsAmiss } from './world/settings-operations.js';
 import type { Ended } from './world/world.js';
@@ -142,7 +143,7 @@ async function vocabularyReport(areas: ReturnType<typeof vocabulary>, histories:
   for (let seed = 1; seed <= histories; seed++)
     for (const { name } of drawHistory(seed, areas, null).steps) drawn[name] = (drawn[name] ?? 0) + 1;
   const commands = await allCommands();
-  return { drawn, amiss: [...unknownValues(commands), ...staleNames(commands), ...settingsAmiss()] };
+  return { drawn, amiss: [...unknownValues(commands), ...staleNames(commands), ...settingsAmiss(), ...deskAmiss()] };
 }
 
 /** Does to sound worlds what the oracle must notice. Prints a line of JSON for each. */

@@ -299,7 +299,8 @@ http.Server.prototype.listen = function (
   }
   listening.set(port, { owner, server: this });
   portOf.set(this, port);
-  process.nextTick(() => done?.());
+  if (done) this.once('listening', done);
+  process.nextTick(() => this.emit('listening'));
   return this;
 };
 http.Server.prototype.address = function (this: object) {

@@ -214,7 +214,7 @@ export const erpOperations: Operations = {
     return `customer ${customer.id} is merged into customer ${other.id}`;
   }),
   'change the key of a customer': onCustomer(({ erp }, customer) => {
-    const id = erp.freeId();
+    const id = erp.freeCustomerId();
     erp.moveCustomer(customer, id);
     return `customer ${customer.id} has the key ${id} now`;
   }),
@@ -258,3 +258,17 @@ export const erpOperations: Operations = {
     return `the clock of the ERP is ${machine.erpOffsetMs / minuteMs} min off`;
   },
 };
+
+/** Any of it, in the ERP of the branch. */
+export const branchOperations: Operations = Object.fromEntries(
+  [orderOperations, erpOperations].flatMap((operations, nth) => [
+    [
+      nth === 0 ? 'an order in the branch' : 'something else in the branch',
+      async (world: World, dice: Dice) => {
+        if (!world.branch) return null;
+        const what = await operations[dice.pick(Object.keys(operations))]?.(world.branch, dice);
+        return what ? `in the branch: ${what}` : null;
+      },
+    ],
+  ]),
+);

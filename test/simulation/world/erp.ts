@@ -54,9 +54,12 @@ export class Erp {
   /** What was removed, to come back as it was. */
   #removed: { order: OrderRow; lines: Record<string, unknown>[] }[] = [];
   #emptied: Backup | null = null;
-  #lastRef = 0;
-  #lastNumber = 1000;
+  #lastRef: number;
+  #lastNumber: number;
   #lastId = 0;
+  #schema = schema;
+  /** Codes of customers differ between sources, as the settings ask. */
+  #lastCustomerId: number;
   /** An order whose lines are still to be saved. */
   #halfSaved: { id: number; lines: Line[] }[] = [];
   /** What got another key, or another number or code, by its ref. */
@@ -68,13 +71,33 @@ export class Erp {
   constructor(
     readonly file: string,
     private readonly machine: Machine,
+    /** Which source this is: no two have a ref, a number or a code in common. */
+    nth = 0,
   ) {
+    this.#lastRef = nth * 1000;
+    this.#lastNumber = 1000 + nth * 5000;
+    this.#lastCustomerId = nth * 500;
     this.database = openReal(file);
     this.database.exec(schema);
   }
 
   close(): void {
     this.database.close();
+  }
+
+  /** Tables that are there from now on, in backups as well. */
+  add(tables: readonly string[]): void {
+    this.#schema += tables.join('\n');
+    this.database.exec(tables.join('\n'));
+  }
+
+  /** What Waybill wrote of an order, by the order's key. */
+  written(): { order_key: string; service_order_id: string | null }[] {
+    if (this.#schema === schema) return [];
+    return this.database.prepare('SELECT order_key, service_order_id FROM waybill_orders').all() as {
+      order_key: string;
+      service_order_id: string | null;
+    }[];
   }
 
   orders(): OrderRow[] {
@@ -137,9 +160,13 @@ export class Erp {
     return ++this.#lastId;
   }
 
+  freeCustomerId(): number {
+    return ++this.#lastCustomerId;
+  }
+
   addCustomer(): void {
     if (this.customers().length >= mostCustomers) return;
-    const id = this.freeId();
+    const id = this.freeCustomerId();
     const values = [id, `C-${id}`, `Customer ${id}`, `c${id}@example.com`, 'active', this.nextRef(), this.stamp()];
     this.run('INSERT INTO customers VALUES (?,?,?,?,?,?,?)', ...values);
   }
@@ -272,7 +299,7 @@ export class Erp {
     const draft = `${this.file}.restored`;
     realFs.rmSync(draft, { force: true });
     const fresh = openReal(draft);
-    fresh.exec(schema);
+    fresh.exec(this.#schema);
     fresh.close();
     this.database.close();
     closeIdle();

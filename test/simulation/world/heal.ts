@@ -12,6 +12,7 @@ import {
   wrongInvoices,
   wrongKeys,
   wrongStatus,
+  wrongWritten,
 } from './oracle.js';
 import { maxProcessingMs } from './settings.js';
 import type { Ended, World } from './world.js';
@@ -30,15 +31,17 @@ export async function heal(
   tell: (line: string) => void,
   doctor: (world: World) => void = () => undefined,
 ): Promise<string[]> {
-  const { service, machine, erp, disk } = world;
+  const { service, machine, disk } = world;
   world.isSafe = true;
   service.weather = [];
   network.isDown = false;
   disk.clear();
   machine.wallOffsetMs = 0;
   machine.erpOffsetMs = 0;
-  erp.saveOtherHalves();
-  erp.refill();
+  for (const { erp } of world.views) {
+    erp.saveOtherHalves();
+    erp.refill();
+  }
   await machineOperations['let all go on that stand still']?.(world, dice);
   await machineOperations['stop the daemon']?.(world, dice);
   world.endQuietHours();
@@ -68,7 +71,7 @@ export async function heal(
     tell('people have dealt with all that waited for them');
     wrong.push(...(await wrongAtRest(world, true)).wrong);
   }
-  wrong.push(...wrongBindings(world), ...(await wrongInvoices(world)));
+  wrong.push(...wrongBindings(world), ...wrongWritten(world), ...(await wrongInvoices(world)));
   const { exitCode, err, state } = rest.lastSync.process;
   if (state === 'ended' && (exitCode === 1 || exitCode === 2) && err.startsWith('waybill:'))
     wrong.push(`fails: sync ends with ${exitCode}: ${err.slice(0, 300)}`);

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { migrations, storeDataSource } from '../../../src/store/data-source.js';
 import { closeIdle, realFs } from '../machine/intercept.js';
 import type { Dice } from './dice.js';
 import type { Operations } from './operation.js';
@@ -180,6 +181,26 @@ export const machineOperations: Operations = {
     removeStore(world);
     world.storeWasReplaced();
     return 'the store is lost';
+  },
+  'an earlier version had the store': async (world, dice) => {
+    await stopDaemon(world, 'stop');
+    const settings = { type: 'sqlite', file: world.settings.store.file } as Parameters<typeof storeDataSource>[0];
+    const isNew = !realFs.existsSync(world.settings.store.file as string);
+    const source = storeDataSource(settings);
+    const back = 1 + dice.below(migrations.length - 1);
+    // The first one made the store.
+    if (isNew) Object.assign(source.options, { migrations: migrations.slice(0, -back) });
+    let done = isNew ? back : 0;
+    try {
+      await source.initialize();
+      if (isNew) await source.runMigrations({ transaction: 'all' });
+      for (; done < back; done++) await source.undoLastMigration({ transaction: 'all' });
+    } catch {
+      // It goes no further back, or another process is at work in it.
+    } finally {
+      if (source.isInitialized) await source.destroy();
+    }
+    return done === 0 ? null : `the store is as a version before the last ${done} changes of its schema has it`;
   },
   'lose the store under the daemon': (world) => {
     if (!world.daemon?.isThere) return null;

@@ -111,13 +111,21 @@ async function travel(sent: Sent, handler: Handler): Promise<void> {
   });
 }
 
-/** Sends a request to whoever listens on this port of the simulated machine. @returns the status; null: nobody answered */
-export async function post(
-  port: number,
-  path: string,
-  headers: Record<string, string>,
-  body: string,
-): Promise<number | null> {
+export interface Answer {
+  status: number;
+  location: string | undefined;
+  body: string;
+}
+
+interface Asked {
+  method: 'GET' | 'POST';
+  path: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Sends a request to whoever listens on this port of the simulated machine. @returns null: nobody answered */
+export async function ask(port: number, { method, path, headers, body }: Asked): Promise<Answer | null> {
   const found = listening.get(port);
   if (found?.owner.state !== 'running') return null;
   // Makes the request without a socket, and hands it on unread.
@@ -125,11 +133,16 @@ export async function post(
     reply.hijack();
     running.run(found.owner, () => void found.server.emit('request', request.raw, reply.raw));
   });
-  const answer = running.run(found.owner, () => sender.inject({ method: 'POST', url: path, headers, payload: body }));
-  let status: number | null = null;
-  void answer.then(({ statusCode }) => {
-    status = statusCode;
-  });
-  await machine().run(5_000, () => status !== null);
-  return status;
+  const asked = method === 'POST' ? { payload: body } : {};
+  const sent = running.run(found.owner, () => sender.inject({ method, url: path, headers, ...asked }));
+  let answer: Answer | null = null;
+  void sent.then(
+    ({ statusCode, headers: { location }, body }) => {
+      answer = { status: statusCode, location: location?.toString(), body };
+    },
+    // Whoever was asked went away.
+    () => undefined,
+  );
+  await machine().run(5_000, () => answer !== null);
+  return answer;
 }

@@ -37,13 +37,14 @@ export async function listed(world: World, ...filter: string[]): Promise<Listed[
 
 /** What a person finds who looks at the service for the record that the ERP has under this key. */
 function lookFor(
-  world: World,
+  whole: World,
   { entity, sourceKey }: Pick<Listed, 'entity' | 'sourceKey'>,
 ): ServiceRecord | null | undefined {
+  const world = whole.ofKey(sourceKey);
   const row =
     entity === 'order'
       ? world.erp.orders().find((one) => world.keyOf(one) === sourceKey)
-      : world.erp.customers().find(({ id }) => String(id) === sourceKey);
+      : world.erp.customers().find((one) => world.customerKeyOf(one) === sourceKey);
   // Whoever does not know which record is meant says nothing.
   if (!row) return undefined;
   const kind = entity === 'order' ? 'orders' : 'customers';
@@ -54,41 +55,58 @@ function lookFor(
 const namedIn = (text: string | null) =>
   [...(text ?? '').matchAll(/`waybill ([^`]+)`/g)].map(([, command]) => (command as string).split(' '));
 
-/** Says of one message what became of it, having looked. @returns null: there is nothing to say */
-export async function resolveTruthfully(world: World, message: Listed, dice: Dice): Promise<Ended | null> {
+/** What somebody who has looked may say of a message. */
+export type Verdict = 'confirm' | 'discard' | 'delivered' | 'not delivered';
+
+/** What is so, as a person finds it at the service. @returns null: there is nothing to say */
+export async function judge(
+  world: World,
+  message: Listed,
+): Promise<{ is: Verdict; serviceId: string | null; found: ServiceRecord | null | undefined } | null> {
   const found = lookFor(world, message);
-  const { entity, sourceKey, state, parkClass, operation, reason } = message;
-  const says = ['--reason', 'looked there', '--yes'];
-  const about = ['--entity', entity, '--key', sourceKey, '--state', state, ...says];
-  const name = `${entity} ${sourceKey}`;
-  const discard = () => {
-    world.discarded.add(name);
-    return world.command(['outbox', 'discard', ...about], drawStrike(dice));
-  };
+  const { parkClass, operation } = message;
+  const verdict = (is: Verdict) => ({ is, serviceId: is === 'delivered' ? (found?.id ?? null) : null, found });
   // A change of what may be another record waits for the same look as what a brake holds.
-  if (parkClass === 'held' || (parkClass === 'conflict' && operation !== 'create')) {
-    const isSame = await isWhatIsBound(world, message, found);
-    if (isSame) return world.command(['confirm', `${entity}s`, '--key', sourceKey, ...says], drawStrike(dice));
-    // The record has another key: Waybill names the command that says so.
-    const rekey = namedIn(reason).find(([command]) => command === 'rekey');
-    if (found && rekey) return world.command([...rekey, ...says], drawStrike(dice));
-    return discard();
-  }
-  if (found === undefined) return discard();
+  if (parkClass === 'held' || (parkClass === 'conflict' && operation !== 'create'))
+    return verdict((await isWhatIsBound(world, message, found)) ? 'confirm' : 'discard');
+  if (found === undefined) return verdict('discard');
   const isThere =
     operation === 'delete'
       ? found === null
       : found !== null && (operation === 'create' || holdsWhatTheErpSays(world, message, found));
-  const is = isThere ? ['--delivered', ...(found ? ['--service-id', found.id] : [])] : ['--not-delivered'];
-  const said = await world.command(['outbox', 'resolve', ...is, ...about], drawStrike(dice));
-  // Waybill asks the service as well. Whoever has looked may know better: the record was changed meanwhile.
-  if (!said.process.out.includes('--unchecked')) return said;
-  return world.command(['outbox', 'resolve', ...is, '--unchecked', ...about], drawStrike(dice));
+  return verdict(isThere ? 'delivered' : 'not delivered');
 }
 
-function holdsWhatTheErpSays(world: World, { entity, sourceKey }: Listed, found: ServiceRecord): boolean {
+/** Says of one message what became of it, having looked. @returns null: there is nothing to say */
+export async function resolveTruthfully(world: World, message: Listed, dice: Dice): Promise<Ended | null> {
+  const verdict = await judge(world, message);
+  if (!verdict) return null;
+  const { is, serviceId, found } = verdict;
+  const { entity, sourceKey, state, parkClass, operation, reason } = message;
+  const says = ['--reason', 'looked there', '--yes'];
+  const key = ['--key', sourceKey, ...world.sourceOption(sourceKey)];
+  const about = ['--entity', entity, ...key, '--state', state, ...says];
+  if (is === 'confirm') return world.command(['confirm', `${entity}s`, ...key, ...says], drawStrike(dice));
+  if (is === 'discard') {
+    // The record has another key: Waybill names the command that says so.
+    const isHeld = parkClass === 'held' || (parkClass === 'conflict' && operation !== 'create');
+    const rekey = isHeld ? namedIn(reason).find(([command]) => command === 'rekey') : undefined;
+    if (found && rekey) return world.command([...rekey, ...says], drawStrike(dice));
+    world.discarded.add(`${entity} ${sourceKey}`);
+    return world.command(['outbox', 'discard', ...about], drawStrike(dice));
+  }
+  const said =
+    is === 'delivered' ? ['--delivered', ...(serviceId ? ['--service-id', serviceId] : [])] : ['--not-delivered'];
+  const ended = await world.command(['outbox', 'resolve', ...said, ...about], drawStrike(dice));
+  // Waybill asks the service as well. Whoever has looked may know better: the record was changed meanwhile.
+  if (!ended.process.out.includes('--unchecked')) return ended;
+  return world.command(['outbox', 'resolve', ...said, '--unchecked', ...about], drawStrike(dice));
+}
+
+function holdsWhatTheErpSays(whole: World, { entity, sourceKey }: Listed, found: ServiceRecord): boolean {
+  const world = whole.ofKey(sourceKey);
   const order = world.erp.orders().find((one) => world.keyOf(one) === sourceKey);
-  const customer = world.erp.customers().find(({ id }) => String(id) === sourceKey);
+  const customer = world.erp.customers().find((one) => world.customerKeyOf(one) === sourceKey);
   const wanted = entity === 'order' ? order && orderRecord(world, order) : customer && customerRecord(world, customer);
   return isDeepStrictEqual(JSON.parse(JSON.stringify(found.fields)), JSON.parse(JSON.stringify(wanted ?? null)));
 }
@@ -98,12 +116,13 @@ async function isWhatIsBound(world: World, message: Listed, found: ServiceRecord
   const { entity, sourceKey, operation } = message;
   if (operation === 'create') return found === null;
   const said = jsonOf<{ binding: { serviceId: string } | null }>(
-    await world.command(['explain', entity, sourceKey, '--by', 'key', '--json']),
+    await world.command(['explain', entity, sourceKey, '--by', 'key', '--json', ...world.sourceOption(sourceKey)]),
   );
   const kind = entity === 'order' ? 'orders' : 'customers';
   const bound = world.service.live(kind).find(({ id }) => id === said?.binding?.serviceId);
   if (operation === 'update') return bound !== undefined && bound === found;
-  const rows = entity === 'order' ? world.erp.orders() : world.erp.customers();
+  const { erp } = world.ofKey(sourceKey);
+  const rows = entity === 'order' ? erp.orders() : erp.customers();
   const row = rows.find(({ ref }) => ref === bound?.fields.ref);
   return row === undefined || row.status === 'cancelled' || row.status === 'closed';
 }

@@ -16,21 +16,23 @@ const dayMs = 86_400_000;
 
 /** Watches every write that takes effect at the service. */
 export function watchEffects(world: World): void {
-  const { service, erp } = world;
+  const { service } = world;
   /** Refs that some request has carried, so that an order may be there already. */
   const tried = new Set<string>();
   const seen = new Map<ServiceRecord, unknown>();
   service.onEffect = (request, record, what) => {
     const ref = String(record.fields.ref ?? '');
+    const source = world.ofRef(ref);
+    const { erp } = source;
     const before = seen.get(record);
     seen.set(record, record.fields.ref);
     if (what === 'create') {
       const twins = service.live(record.kind).filter((one) => one.fields.ref === ref && one !== record);
-      if (ref !== '' && twins.length > 0 && !world.excused.has(ref) && !isUnrecognisable(world, ref))
+      if (ref !== '' && twins.length > 0 && !world.excused.has(ref) && !isUnrecognisable(source, ref))
         world.wrong.push(
           `double: ${record.kind} ${ref} is at the service as ${[...twins, record].map(({ id }) => id).join(' and ')}`,
         );
-      if (record.kind === 'orders' && !tried.has(ref)) judgeCreate(world, ref, record);
+      if (record.kind === 'orders' && !tried.has(ref)) judgeCreate(source, ref, record);
       tried.add(ref);
       return;
     }
@@ -77,8 +79,9 @@ function judgeCreate(world: World, ref: string, record: ServiceRecord): void {
 }
 
 /** A customer of the same code is adopted, as the settings say. */
-function isKnownAsOurs({ erp, excused }: World, record: ServiceRecord): boolean {
-  if (record.kind === 'customers') return erp.customers().some(({ code }) => code === record.fields.customer_code);
+function isKnownAsOurs({ views, excused }: World, record: ServiceRecord): boolean {
+  if (record.kind === 'customers')
+    return views.some(({ erp }) => erp.customers().some(({ code }) => code === record.fields.customer_code));
   return excused.has(record.id);
 }
 
@@ -110,15 +113,18 @@ function isOdd(world: World, order: OrderRow): boolean {
   );
 }
 
-function isOddCustomer({ erp }: World, customer: CustomerRow): boolean {
+function isOddCustomer({ erp, views }: World, customer: CustomerRow): boolean {
   const isPlain = (text: string | null) =>
     text !== null && /^[\p{L}\p{N}.\-@& ]{1,40}$/u.test(text) && text.trim() === text && text !== '';
   if (!isPlain(customer.code) || !isPlain(customer.name) || (customer.email !== null && !isPlain(customer.email)))
     return true;
   // Two customers with one code are one customer at the service.
-  return erp
-    .customers()
-    .some(({ id, code }) => id !== customer.id && code?.trim().toLowerCase() === customer.code?.trim().toLowerCase());
+  const fold = (code: string | null) => code?.trim().toLowerCase();
+  return views.some((view) =>
+    view.erp
+      .customers()
+      .some(({ id, code }) => (view.erp !== erp || id !== customer.id) && fold(code) === fold(customer.code)),
+  );
 }
 
 /** The service has another record under the code of its customer, and refuses to have a second one: only people there help. */
@@ -146,11 +152,18 @@ export async function wrongAtRest(world: World, isHelped: boolean): Promise<{ wr
     return { wrong: [`mute: outbox says ${said}: ${lastError(world)}`], open: 0 };
   }
   const wrong = [
-    ...(await wrongOrders(world, isHelped)),
-    ...(await wrongCustomers(world)),
+    ...(await everywhere(world, (view) => wrongOrders(view, isHelped))),
+    ...(await everywhere(world, wrongCustomers)),
     ...(await wrongMessages(world, open, isHelped)),
   ];
   return { wrong, open: open.length };
+}
+
+/** Asks it of each source. */
+async function everywhere(world: World, ask: (view: World) => Promise<string[]>): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const view of world.views) wrong.push(...(await ask(view)));
+  return wrong;
 }
 
 function mustBeAtService(world: World, order: OrderRow): boolean {
@@ -204,7 +217,7 @@ async function wrongCustomers(world: World): Promise<string[]> {
     if (
       excused.has(customer.ref) ||
       isUnrecognisable(world, customer.ref) ||
-      discarded.has(`customer ${customer.id}`) ||
+      discarded.has(`customer ${world.customerKeyOf(customer)}`) ||
       isOddCustomer(world, customer)
     )
       continue;
@@ -219,7 +232,7 @@ async function wrongCustomers(world: World): Promise<string[]> {
     // One that no eligible order names is not read any more.
     if (!erp.orders().some((one) => one.customer_id === customer.id && isEligible(world, one) && !isOdd(world, one)))
       continue;
-    const said = await explain(world, 'customer', String(customer.id));
+    const said = await explain(world, 'customer', world.customerKeyOf(customer));
     if (said?.messages?.some((one) => ['pending', 'sending', 'in_doubt', 'parked', 'discarded'].includes(one.state)))
       continue;
     if ((await heldReason(world)) !== null) continue;
@@ -247,18 +260,20 @@ async function wrongMessages(world: World, open: readonly Listed[], isHelped: bo
 }
 
 /** What Waybill takes a record of the service for. */
-export function wrongBindings(world: World): string[] {
-  const { service, erp, excused } = world;
+export function wrongBindings(whole: World): string[] {
+  const { service, excused } = whole;
   const bindings = readStore<{ entity: string; source_key: string; service_id: string }>(
-    world,
+    whole,
     'SELECT entity, source_key, service_id FROM binding',
   );
   const wrong: string[] = [];
   for (const { entity, source_key: key, service_id: id } of bindings) {
     const isOrder = entity === 'order';
+    const world = whole.ofKey(key);
+    const { erp } = world;
     const row = isOrder
       ? erp.orders().find((one) => world.keyOf(one) === key)
-      : erp.customers().find((one) => String(one.id) === key);
+      : erp.customers().find((one) => world.customerKeyOf(one) === key);
     const record = service.records.findLast((one) => one.id === id && one.kind === (isOrder ? 'orders' : 'customers'));
     if (!row || excused.has(row.ref) || isUnrecognisable(world, row.ref) || record?.isEdited) continue;
     if (!record) wrong.push(`bound: ${entity} ${key} is said to be ${id}, which the service never had`);
@@ -273,6 +288,19 @@ export function wrongBindings(world: World): string[] {
   return wrong;
 }
 
+/** What Waybill has written into the ERP of an order is about that order. */
+export function wrongWritten(world: World): string[] {
+  const { erp, service, excused } = world;
+  return erp.written().flatMap(({ order_key: key, service_order_id: id }) => {
+    const order = erp.orders().find((one) => world.keyOf(one) === key);
+    const record = service.records.findLast((one) => one.kind === 'orders' && one.id === id);
+    const { ref } = record?.fields ?? {};
+    if (!order || id === null || excused.has(order.ref) || isUnrecognisable(world, order.ref)) return [];
+    if (record && (record.isEdited || ref === undefined || ref === order.ref || !isEligible(world, order))) return [];
+    return [`written: the ERP is told that order ${key} (${order.ref}) is ${id}, which is ${String(ref ?? 'nothing')}`];
+  });
+}
+
 /** While the daemon runs, whoever watches it is told of all that waits, and of nothing else. */
 export async function wrongStatus(world: World): Promise<string[]> {
   world.startDaemon();
@@ -282,7 +310,9 @@ export async function wrongStatus(world: World): Promise<string[]> {
     world,
     "SELECT state, COUNT(*) AS n FROM outbox_message WHERE state IN ('parked','in_doubt','pending','sending') GROUP BY state",
   );
-  const said = `${checked.process.out.trim()} (exit ${checked.process.exitCode})`;
+  const { daemon } = world;
+  const daemonSays = daemon?.isThere ? '' : `; the daemon: ${daemon?.exitCode} ${daemon?.err.slice(0, 300)}`;
+  const said = `${checked.process.out.trim()} (exit ${checked.process.exitCode}${daemonSays})`;
   // What is pending may wait for an hour that somebody chose.
   if (checked.process.exitCode === 0 && waiting.some(({ state }) => state === 'parked' || state === 'in_doubt'))
     return [`silent: status --check says ${said}, and ${waiting.map(({ state, n }) => `${n} ${state}`).join(', ')}`];
@@ -326,7 +356,9 @@ const lastError = ({ commands }: World) => {
 };
 
 async function explain(world: World, entity: string, key: string): Promise<Explained | null> {
-  return jsonOf<Explained>(await world.command(['explain', entity, '--by', 'key', '--json', key]));
+  return jsonOf<Explained>(
+    await world.command(['explain', entity, '--by', 'key', '--json', ...world.sourceOption(key), key]),
+  );
 }
 
 /** The same without what was never there. */
@@ -353,13 +385,13 @@ export function wrongCommands(world: World): string[] {
 }
 
 /** After a create that may have had its effect, another one of the same record has the same key, unless a person has spoken. */
-export function wrongKeys({ service, personality, peopleSpoke, replacedAtMs, erp }: World): string[] {
+export function wrongKeys({ service, personality, peopleSpoke, replacedAtMs, views }: World): string[] {
   if (personality.keyLifetimeMs === null || peopleSpoke || replacedAtMs !== null) return [];
   const wrong: string[] = [];
   const doubted = new Map<string, string | null>();
   for (const { method, path, body, key, status, fate } of service.arrivals) {
     const ref = /"ref":"(ref-\d+)"/.exec(body)?.[1];
-    if (method !== 'POST' || ref === undefined || erp.moved.has(ref)) continue;
+    if (method !== 'POST' || ref === undefined || views.some(({ erp }) => erp.moved.has(ref))) continue;
     const name = `${path} ${ref}`;
     const before = doubted.get(name);
     if (before !== undefined && before !== key)

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Dice } from './dice.js';
-import { network, post } from './network.js';
+import { ask, network } from './network.js';
 import type { Operations } from './operation.js';
 import { fates, type Weather } from './service.js';
 import { webhookPort, webhookSecret } from './settings.js';
@@ -40,8 +40,8 @@ async function announce(
     'webhook-signature': signature,
     'content-type': 'application/json',
   };
-  const status = await post(webhookPort, '/webhooks', headers, body);
-  return `it announces ${type} ${JSON.stringify(data)} (${status ?? 'nobody listens'})`;
+  const answer = await ask(webhookPort, { method: 'POST', path: '/webhooks', headers, body });
+  return `it announces ${type} ${JSON.stringify(data)} (${answer?.status ?? 'nobody listens'})`;
 }
 
 async function announcePayment(world: World, dice: Dice): Promise<string | null> {

@@ -28,6 +28,12 @@ export interface Personality {
   repeatsNumbers: boolean;
   /** It sends webhooks. */
   announces: boolean;
+  /** A branch with an ERP of its own sends to it as well. */
+  hasBranch: boolean;
+  /** People use the desk. */
+  hasDesk: boolean;
+  /** The ERP is told what became of its records. */
+  writesBack: boolean;
   /** What it is told of records that are cancelled or deleted. */
   removals: Record<'orders' | 'customers', Record<'onCancelled' | 'onDeleted', 'nothing' | 'delete'>>;
 }

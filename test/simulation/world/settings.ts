@@ -90,6 +90,7 @@ export function settingsFor({ folder, personality }: { folder: string; personali
     store: { type: 'sqlite', file: join(folder, 'store', 'waybill.sqlite') },
     invoices: { pageSize: 2 },
     webhooks: announces ? { enabled: true, port: webhookPort, secretFiles: ['webhook-secret'] } : { enabled: false },
+    desk: { enabled: personality.hasDesk, usersFile: 'desk-users' },
     capture: { overlapSeconds: 600 },
     delivery: { backoffBaseSeconds: 1, backoffMaxSeconds: 30 },
   };

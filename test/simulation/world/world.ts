@@ -3,6 +3,7 @@ import { loadSettings } from '../../../src/config/load-settings.js';
 import { Disk, replaceDisk } from '../machine/disk.js';
 import { closeIdle, realFs } from '../machine/intercept.js';
 import { Machine, replaceMachine, SimProcess, type Strike } from '../machine/machine.js';
+import { deskUser } from './desk-user.js';
 import { Dice } from './dice.js';
 import { Erp, type OrderRow } from './erp.js';
 import { connectTo } from './network.js';
@@ -21,6 +22,11 @@ export interface Ended {
   /** It did not come to its end, and was not struck. */
   hangs: boolean;
 }
+
+const branchKeys = {
+  keyOf: ({ id }: { id: number }) => `branch~${id}`,
+  customerKeyOf: ({ id }: { id: number }) => `branch~${id}`,
+};
 
 /** A company: its ERP, the service, the machine on which Waybill runs, and its people. */
 export class World {
@@ -69,8 +75,10 @@ export class World {
   readonly excused = new Set<string>();
   /** What people closed without sending it. */
   readonly discarded = new Set<string>();
-  #lastPid = 1000;
-  #lastSettings = '';
+  private lastPid = 1000;
+  private lastSettings = '';
+  /** The same world, with the ERP of a second source in the place of the first one's; null: there is one source. */
+  readonly branch: World | null;
 
   constructor(
     readonly folder: string,
@@ -88,8 +96,57 @@ export class World {
     this.service = new Service(personality, this.machine, deadlineMs, () => this.machine.random());
     connectTo(this.service);
     realFs.writeFileSync(join(folder, 'config', 'webhook-secret'), `whsec_${webhookSecret}`, { mode: 0o600 });
+    realFs.writeFileSync(join(folder, 'config', 'desk-users'), deskUser, { mode: 0o600 });
     this.settings = settingsFor(this);
+    this.branch = personality.hasBranch ? this.#openBranch() : null;
     if (!this.writeSettings()) throw new Error('Waybill refuses the settings with which a history begins.');
+  }
+
+  #openBranch(): World {
+    const { orders, customers } = structuredClone(this.settings);
+    const file = join(this.folder, 'erp', 'branch.sqlite');
+    const sections = { erp: { type: 'sqlite', file, timeZone: 'UTC' }, orders, customers };
+    this.settings.sources = { branch: sections };
+    const erp = new Erp(file, this.machine, 1);
+    erp.addCustomer();
+    erp.addOrder(this.dice);
+    const { keyOf, customerKeyOf } = branchKeys;
+    return Object.create(this, {
+      erp: { value: erp },
+      settings: { get: () => ({ ...this.settings, ...this.settings.sources.branch }) },
+      keyOf: { value: keyOf },
+      customerKeyOf: { value: customerKeyOf },
+      command: { value: this.command.bind(this) },
+    });
+  }
+
+  /** The world as each source sees it. */
+  get views(): World[] {
+    return this.branch ? [this, this.branch] : [this];
+  }
+
+  /** The source that a key belongs to. */
+  ofKey(key: string): World {
+    return (key.startsWith('branch~') && this.branch) || this;
+  }
+
+  /** What a command needs to know of a bare key: two sources may have it. */
+  sourceOption(key: string): string[] {
+    return this.branch && this.ofKey(key) === this ? ['--source', 'default'] : [];
+  }
+
+  /** The source that a record comes from. */
+  ofRef(ref: string): World {
+    return (Number(ref.slice(4)) > 1000 && this.branch) || this;
+  }
+
+  /** What an administrator of the ERP does once, as Waybill asks. */
+  async prepareWriteBack(): Promise<void> {
+    this.settings.writeBack = { enabled: true };
+    if (!this.writeSettings()) return;
+    const { process } = await this.command(['erp', 'side-tables', '--json']);
+    const { tables } = JSON.parse(process.out) as { tables: string[] };
+    this.erp.add(tables);
   }
 
   /** @returns false when Waybill refuses them, so that whoever changed them takes the change back */
@@ -100,11 +157,11 @@ export class World {
     try {
       loadSettings({ configDir: folder });
     } catch {
-      this.settings = JSON.parse(this.#lastSettings) as SettingsTree;
-      realFs.writeFileSync(file, this.#lastSettings);
+      this.settings = JSON.parse(this.lastSettings) as SettingsTree;
+      realFs.writeFileSync(file, this.lastSettings);
       return false;
     }
-    this.#lastSettings = JSON.stringify(this.settings, null, 1);
+    this.lastSettings = JSON.stringify(this.settings, null, 1);
     this.settingsChangedAtMs = this.machine.elapsedMs;
     this.lastPendings.add(this.settings.orders.pending);
     this.leastAuditDays = Math.min(this.leastAuditDays, this.settings.retention?.auditDays ?? 730);
@@ -121,7 +178,7 @@ export class World {
   }
 
   spawn(argv: readonly string[], strike: Strike | null = null): SimProcess {
-    const process = new SimProcess(this.machine, ++this.#lastPid, argv);
+    const process = new SimProcess(this.machine, ++this.lastPid, argv);
     process.strike = strike;
     process.start(() => this.run(['node', 'waybill', ...argv, '--config', join(this.folder, 'config')]));
     return process;
@@ -162,6 +219,10 @@ export class World {
     return key === 'okey' ? okey : shown;
   }
 
+  customerKeyOf({ id }: { id: number }): string {
+    return String(id);
+  }
+
   startDaemon(): void {
     if (!this.daemon?.isThere) this.daemon = this.spawn(['daemon']);
   }
@@ -178,7 +239,7 @@ export class World {
 
   close(): void {
     for (const one of this.machine.processes) one.kill();
-    this.erp.close();
+    for (const { erp } of this.views) erp.close();
     closeIdle();
     realFs.rmSync(this.folder, { recursive: true, force: true });
   }
