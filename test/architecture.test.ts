@@ -26,13 +26,27 @@ const BELOW_OPERATOR = [...INBOUND, ...OUTBOUND, 'service', 'erp', ...BASE];
 const ALLOWED: Record<string, readonly string[]> = {
   main: ['cli', V8, 'model'],
   // A command asks operator and daemon. Of the rooms below them it may name lists, files and types, but start no request.
-  cli: [WORDS, 'desk', 'app', 'daemon', 'operator', 'config', ADOPTION, RECOVERY, OUTBOX, ...INBOUND, 'erp', ...BASE],
+  cli: [
+    WORDS,
+    'desk',
+    'app',
+    'daemon',
+    'operator',
+    'config',
+    ADOPTION,
+    RECOVERY,
+    OUTBOX,
+    ...INBOUND,
+    'erp',
+    'db',
+    ...BASE,
+  ],
   // Every question of the desk is a named query of operator; below it, the desk names types and lists.
   desk: [WORDS, 'app', 'daemon', 'operator', OUTBOX, ...BASE],
   // It gives the log its words.
   app: [WORDS, 'daemon', 'operator', 'config', ...BELOW_OPERATOR],
   daemon: [WORDS, 'operator', ...BELOW_OPERATOR],
-  operator: BELOW_OPERATOR,
+  operator: ['db', ...BELOW_OPERATOR],
   [OUTBOX]: BASE,
   [RECOVERY]: [OUTBOX, ...BASE],
   [CAPTURE]: [RECOVERY, OUTBOX, 'erp', ...BASE],
@@ -49,7 +63,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   audit: ['store', 'model'],
   ops: ['store', 'model', TYPES_OF_SETTINGS],
   store: ['db', 'model', TYPES_OF_SETTINGS],
-  db: ['model'],
+  db: ['model', V8, TYPES_OF_SETTINGS],
   config: ['model'],
   [V8]: [],
   model: [],

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadSettings } from '../config/load-settings.js';
-import { dialectOf } from '../erp/dialects/erp-kinds.js';
+import { dialectOf } from '../db/erp-kinds.js';
 import { sideTables } from '../erp/write-back/side-tables.js';
 import { writeAgain } from '../inbound/write-back/write-back-state.js';
 import { writeBackKinds } from '../model/write-back.js';

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Settings } from '../config/settings.js';
+import { databaseFile } from '../model/database-place.js';
 import { FileError, notWritten, writeWholeFile } from '../store/whole-file.js';
 import { UsageError } from './command.js';
 
@@ -53,7 +54,7 @@ export async function readGivenFile<T>(
 
 /** Where scratch files lie: beside the store, where there is room and the account may write. */
 function scratchPlace({ store }: Settings): string {
-  return dirname(resolve(store.type === 'sqlite' ? store.file : (store.witnessFile ?? '.')));
+  return dirname(resolve(databaseFile(store) ?? store.witnessFile ?? '.'));
 }
 
 /** Removes what commands left that were killed: copies of the store, which hold personal data. */

@@ -125,7 +125,7 @@ async function allowStandby(
   { dryRun, firstInstallation, yes, reason }: GoLiveOptions,
 ): Promise<number> {
   const { context, output } = app;
-  if (app.settings.store.type === 'sqlite')
+  if ('file' in app.settings.store)
     throw new UsageError('A standby on another machine needs the same store: one in PostgreSQL, MySQL or MariaDB.');
   if (firstInstallation) throw new UsageError('--first-installation says nothing of a standby. Leave it out.');
   if (dryRun) throw new UsageError('--standby has nothing to show before. Leave out --dry-run.');

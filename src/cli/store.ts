@@ -34,7 +34,7 @@ async function backup(
   { restore = false }: { restore?: boolean },
   given: string,
 ): Promise<void> {
-  if (restore && settings.store.type === 'sqlite')
+  if (restore && 'file' in settings.store)
     throw new UsageError(
       `A copy of a SQLite store is a store itself. Stop the daemon, put ${given} in the place of ${settings.store.file}, and remove that file's -wal and -shm.`,
     );

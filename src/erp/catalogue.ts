@@ -1,5 +1,5 @@
-import type { CatalogueStatements, ErpDialect, ErpRow, ErpSnapshot, TableName } from './erp-database.js';
-import { rawSql, type Sql, sql } from './sql.js';
+import type { CatalogueStatements, ErpDialect, ErpRow, ErpSnapshot, TableName } from '../db/erp-database.js';
+import { rawSql, type Sql, sql } from '../db/sql.js';
 
 /** number, text, date and time as in a row; other: what no record can be made of, such as bytes or JSON. */
 export type CatalogueKind = 'number' | 'text' | 'date' | 'time' | 'boolean' | 'other';

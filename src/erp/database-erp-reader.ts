@@ -1,3 +1,5 @@
+import type { ErpColumn, ErpDatabase, ErpRow, ErpSnapshot } from '../db/erp-database.js';
+import { allOf, joinSql, type Sql, sql } from '../db/sql.js';
 import type { LeftFact } from '../model/facts/records.js';
 import { outside } from '../model/outside.js';
 import type { Entity } from '../model/record.js';
@@ -11,7 +13,6 @@ import {
   type Reading,
   timeFormOf,
 } from './eligibility.js';
-import type { ErpColumn, ErpDatabase, ErpRow, ErpSnapshot } from './erp-database.js';
 import {
   type ChangedFrom,
   type ChangePosition,
@@ -39,7 +40,6 @@ import {
   readKeysetPage,
   readRowsByKey,
 } from './query-source.js';
-import { allOf, joinSql, type Sql, sql } from './sql.js';
 import { type Instant, instantOfValue, writeInstant } from './time/time-form.js';
 
 /** Changes in (changedAt, key) order, or everything in key order after a key. */

@@ -1,11 +1,11 @@
+import type { ErpColumn, ErpSnapshot } from '../db/erp-database.js';
+import { allOf, isNumberText, joinSql, rawSql, type Sql, sql } from '../db/sql.js';
 import { isShortened, parseSourceKey } from '../model/record.js';
-import type { ErpColumn, ErpSnapshot } from './erp-database.js';
+import { parseWrittenTime } from '../model/written-time.js';
 import { ErpError, type RowFilter } from './erp-reader.js';
 import type { EntityPlan, MappingPlan, Mark, OrderPlan } from './mapping/mapping-plan.js';
 import { columnSql, conditionIn, fromQuery, highestValue, keyValues, type QuerySource } from './query-source.js';
-import { allOf, isNumberText, joinSql, rawSql, type Sql, sql } from './sql.js';
 import { type Instant, type TimeForm, timeFormOfColumn, timeFormOfValue, writeBound } from './time/time-form.js';
-import { parseWrittenTime } from './time/wall-time.js';
 
 /** One read of the ERP: its snapshot, and the mapping that was planned in it. */
 export interface Reading {

@@ -1,10 +1,9 @@
 import type { Settings } from '../config/settings.js';
-import type { TellsFact } from '../model/facts/failure.js';
+import type { ErpRow } from '../db/erp-database.js';
 import type { LeftFact } from '../model/facts/records.js';
-import type { WorkFact } from '../model/facts/work.js';
-import { outside } from '../model/outside.js';
 import type { CustomerRecord, Entity, OrderRecord } from '../model/record.js';
-import type { ErpRow } from './erp-database.js';
+
+export { ErpError, type ErpErrorKind } from '../db/erp-failures.js';
 
 /** A position among the changes: the change cursor as the database wrote it, and the key parts. Both are text. */
 export interface ChangePosition {
@@ -196,34 +195,3 @@ export interface ErpReader {
 
 /** The sections of the settings that say how an ERP is read. Passwords are resolved already. */
 export type ErpSource = Pick<Settings, 'erp' | 'customers' | 'orders' | 'amounts' | 'source'>;
-
-/**
- * unreachable: the database can't be asked now; try again later.
- * query: the database refused or broke off a statement.
- * mapping: the settings name something that isn't there, or leave out what is needed.
- * request: a key or a date was given in a form that no row can have.
- */
-export type ErpErrorKind = 'unreachable' | 'query' | 'mapping' | 'request';
-
-/** What went wrong with the ERP database: the message says what was being done, where, and what to do next. */
-export class ErpError extends Error implements TellsFact {
-  override readonly name = 'ErpError';
-  /** The database's own words, for a caller that puts them into a sentence of its own. */
-  readonly detail: string;
-  /** The lines of a message that has several. A line break within one of them came from the ERP. */
-  readonly lines: readonly string[] | undefined;
-
-  constructor(
-    readonly kind: ErpErrorKind,
-    message: string,
-    options: { cause?: unknown; detail?: string; lines?: readonly string[] } = {},
-  ) {
-    super(message, { cause: options.cause });
-    this.detail = options.detail ?? message;
-    this.lines = options.lines;
-  }
-
-  get fact(): WorkFact {
-    return { code: 'erp_failed', kind: this.kind, message: outside(this.message, 1_000) };
-  }
-}

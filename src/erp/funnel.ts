@@ -1,10 +1,10 @@
+import { allOf, joinSql, rawSql, type Sql, sql } from '../db/sql.js';
 import { formatSourceKey } from '../model/record.js';
 import { type EligibilityStep, eligibilitySteps, isListed, type Reading, section } from './eligibility.js';
 import type { Funnel, Standing } from './erp-reader.js';
 import type { EntityPlan } from './mapping/mapping-plan.js';
 import { replacedKey } from './mapping/order-page.js';
 import { columnSql, fromQuery, keyOf } from './query-source.js';
-import { allOf, joinSql, rawSql, type Sql, sql } from './sql.js';
 
 /** Counts in one statement, whatever the number of rows. */
 export async function countFunnel(reading: Reading, planned: EntityPlan): Promise<Funnel> {

@@ -1,9 +1,9 @@
 import type { Settings } from '../config/settings.js';
+import { erpDatabase, writableErpDatabase } from '../db/erp-kinds.js';
 import { defaultSource } from '../model/record.js';
 import type { WriteBackKind } from '../model/write-back.js';
 import { allSources } from './all-sources.js';
 import { databaseErpReader } from './database-erp-reader.js';
-import { erpDatabase, writableErpDatabase } from './dialects/erp-kinds.js';
 import type { ErpReader, ErpSource } from './erp-reader.js';
 import { wallText } from './time/wall-time.js';
 import { type ErpWriter, keysQuery, type MayCommit, writeBackStatements } from './write-back/erp-writer.js';

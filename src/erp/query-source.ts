@@ -1,6 +1,6 @@
-import type { ErpColumn, ErpRow, ErpSnapshot } from './erp-database.js';
+import type { ErpColumn, ErpRow, ErpSnapshot } from '../db/erp-database.js';
+import { allEqual, allOf, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../db/sql.js';
 import { ErpError } from './erp-reader.js';
-import { allEqual, allOf, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from './sql.js';
 
 /** A configured query and the columns that it yields. `path` is its setting, for messages. */
 export interface QuerySource {

@@ -17,6 +17,11 @@ interface DatabaseTls {
   keyFile?: string | undefined;
 }
 
+/** The file that a database lies in; null: it is on a server. */
+export function databaseFile(place: { file: string } | { host: string }): string | null {
+  return 'file' in place ? place.file : null;
+}
+
 /** Whether a host name stays on this machine. */
 export function isLoopback(hostname: string): boolean {
   return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\]|::1)$/.test(hostname);

@@ -1,4 +1,4 @@
-import type { Catalogue } from './dialects/dialect.js';
+import type { Catalogue } from '../db/store-dialect.js';
 import { insertRows, type Row } from './rows.js';
 import { readSealedLines, writeSealedLines } from './sealed-lines.js';
 import type { SqlValue, Store, Tx } from './store.js';

@@ -2,7 +2,7 @@ import type { MigrationInterface } from 'typeorm';
 // The package's index has Node read three hundred files to learn their names: a tenth of what a start costs.
 import { DataSource } from 'typeorm/data-source/DataSource.js';
 import type { StoreSettings } from '../config/sections/store.js';
-import { dialectOf } from './dialects/dialects.js';
+import { dialectOf } from '../db/store-dialects.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 import { MissingByElapsedTime1795800000000 } from './migrations/1795800000000-missing-by-elapsed-time.js';
 import { ExpandUnsettledByElapsedTime1795800001000 } from './migrations/1795800001000-expand-unsettled-by-elapsed-time.js';

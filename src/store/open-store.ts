@@ -4,10 +4,10 @@ import { resolve } from 'node:path';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
 import { SqliteMissing } from '../db/sqlite/driver.js';
+import type { DriverError, StoreDialect } from '../db/store-dialect.js';
+import { dialectOf } from '../db/store-dialects.js';
 import { redact } from '../model/redact.js';
 import { migrations, storeDataSource } from './data-source.js';
-import type { DriverError, StoreDialect } from './dialects/dialect.js';
-import { dialectOf } from './dialects/dialects.js';
 import { viewNodes } from './nodes.js';
 import { schemaDifference } from './schema-difference.js';
 import { Store } from './store.js';
@@ -52,7 +52,7 @@ async function connect(dialect: StoreDialect, settings: StoreSettings, readOnly 
   } catch (cause) {
     if (cause instanceof SqliteMissing) throw cause;
     const { message, code } = cause as DriverError;
-    const secrets = settings.type === 'sqlite' || !settings.password ? [] : [settings.password.reveal()];
+    const secrets = 'file' in settings || !settings.password ? [] : [settings.password.reveal()];
     const words = redact(message || String(code), secrets);
     const advice =
       dialect.hint(cause as DriverError) ?? 'Check the settings under `store`, and that it is running and writable.';
@@ -163,7 +163,7 @@ async function refuseOtherSchema(store: Store, done: readonly string[]): Promise
  * @throws StoreError when there is no store yet, or when its schema is not the one of this program
  */
 export async function openStoreForReading(settings: StoreSettings): Promise<OpenedStore> {
-  if (settings.type === 'sqlite' && isMissing(settings.file))
+  if ('file' in settings && isMissing(settings.file))
     throw new StoreError(
       `There is no store ${resolve(settings.file)} yet: the daemon makes it at its first start (npm start).`,
       { isAbsent: true },

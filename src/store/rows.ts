@@ -1,5 +1,5 @@
+import type { UpdateFrom } from '../db/store-dialect.js';
 import { foldKey } from '../model/record.js';
-import type { UpdateFrom } from './dialects/dialect.js';
 import { schemaTables } from './schema.js';
 import type { SqlValue, Tx } from './store.js';
 

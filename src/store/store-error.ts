@@ -1,10 +1,10 @@
 import type { DataSource } from 'typeorm';
+import type { DriverError } from '../db/store-dialect.js';
+import { dialectOfSource } from '../db/store-dialects.js';
 import type { TellsFact } from '../model/facts/failure.js';
 import type { WorkFact } from '../model/facts/work.js';
 import { outside } from '../model/outside.js';
 import { redact } from '../model/redact.js';
-import type { DriverError } from './dialects/dialect.js';
-import { dialectOfSource } from './dialects/dialects.js';
 
 /** Longest message that is stored; the databases write long ones. */
 const longest = 1_000;

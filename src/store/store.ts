@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
+import type { DriverError, SqlValue, StoreDialect, StoreSession } from '../db/store-dialect.js';
+import { dialectOfSource } from '../db/store-dialects.js';
 import type { WriteBackKind } from '../model/write-back.js';
-import type { DriverError, SqlValue, StoreDialect, StoreSession } from './dialects/dialect.js';
-import { dialectOfSource } from './dialects/dialects.js';
 import { StoreError, StoreMoved, StoreWentBack } from './store-error.js';
 
-export type { SqlValue } from './dialects/dialect.js';
+export type { SqlValue } from '../db/store-dialect.js';
 
 /** One open transaction (or one read) of the store. Every query function takes it as its first argument. */
 export interface Tx {
@@ -216,15 +216,17 @@ async function rollBack(session: StoreSession): Promise<void> {
 function runnerSession(dataSource: DataSource, limits: Pick<Store, 'answerWithinMs'>): StoreSession {
   const runner = dataSource.createQueryRunner();
   const { bind, parameter, socketOf } = dialectOfSource(dataSource);
+  let connection: object | undefined;
   return {
     async query(sql, parameters, nameOf) {
       const { answerWithinMs } = limits;
       const cut = setTimeout(() => {
-        const { databaseConnection } = runner as { databaseConnection?: object };
         const seconds = Math.round(answerWithinMs / 1000);
-        if (databaseConnection) socketOf?.(databaseConnection).destroy(new SilentServer(seconds));
+        if (connection) socketOf?.(connection).destroy(new SilentServer(seconds));
       }, answerWithinMs);
       try {
+        // Once: a runner whose connection has broken would take another one from the pool, and never give it back.
+        connection ??= await runner.connect();
         const result = await runner.query(bind(sql), parameters.map(parameter), true);
         return nameOf ? { ...result, records: renamed(result.records, nameOf) } : result;
       } finally {

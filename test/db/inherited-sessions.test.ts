@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Connection } from 'mysql2/promise';
 import { writeBackSettings } from '../../src/config/sections/write-back.js';
 import type { Settings } from '../../src/config/settings.js';
-import { dialectOf } from '../../src/erp/dialects/erp-kinds.js';
+import { dialectOf } from '../../src/db/erp-kinds.js';
 import { ErpError, type ErpPage, type ReadOrder } from '../../src/erp/erp-reader.js';
 import { openErpWriter } from '../../src/erp/open-erp.js';
 import { sideTables } from '../../src/erp/write-back/side-tables.js';

@@ -306,7 +306,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'A value of one row stops capture': [
     [
-      'erp/dialects/postgres-erp.test.ts',
+      'db/postgres-erp.test.ts',
       'that fail on a row are named when some rows show it, and say what to do where a later one does',
     ],
   ],

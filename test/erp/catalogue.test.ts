@@ -1,8 +1,8 @@
 import { expect } from 'chai';
+import type { ErpSnapshot } from '../../src/db/erp-database.js';
+import { erpDatabase } from '../../src/db/erp-kinds.js';
+import { rawSql } from '../../src/db/sql.js';
 import { type Catalogue, countRows, countValues, nameOf, readCatalogue, tableSql } from '../../src/erp/catalogue.js';
-import { erpDatabase } from '../../src/erp/dialects/erp-kinds.js';
-import type { ErpSnapshot } from '../../src/erp/erp-database.js';
-import { rawSql } from '../../src/erp/sql.js';
 import { type ErpLab, useMariaDbLab, usePostgresLab, useSqliteLab } from './erp-lab.js';
 
 const TABLES = [

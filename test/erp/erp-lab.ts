@@ -7,7 +7,7 @@ import { customersSettings } from '../../src/config/sections/customers.js';
 import { erpSettings } from '../../src/config/sections/erp.js';
 import { ordersSettings } from '../../src/config/sections/orders.js';
 import type { Settings } from '../../src/config/settings.js';
-import type { ErpDatabase } from '../../src/erp/erp-database.js';
+import type { ErpDatabase } from '../../src/db/erp-database.js';
 import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
 import type { SampleErpTarget } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { Secret } from '../../src/model/secret.js';

@@ -138,7 +138,7 @@ describe('a file that Waybill writes for people', () => {
     /** The store itself, its marks, stdout where the shell made it a file, and what `npm run docs` writes in a checkout. */
     const others = [
       'store/whole-file.ts',
-      'store/dialects/sqlite.ts',
+      'db/sqlite/sqlite-store.ts',
       'outbound/deliver/send-marks.ts',
       'cli/terminal/streams.ts',
       'config/settings-reference.ts',

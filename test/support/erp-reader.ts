@@ -1,10 +1,10 @@
 import type { Settings } from '../../src/config/settings.js';
+import type { ErpDatabase } from '../../src/db/erp-database.js';
+import { MysqlErp } from '../../src/db/mysql/mysql-erp.js';
+import { PostgresErp } from '../../src/db/postgres/postgres-erp.js';
+import { SqliteErp } from '../../src/db/sqlite/sqlite-erp.js';
 import { allSources } from '../../src/erp/all-sources.js';
 import { databaseErpReader } from '../../src/erp/database-erp-reader.js';
-import { MysqlErp } from '../../src/erp/dialects/mysql-erp.js';
-import { PostgresErp } from '../../src/erp/dialects/postgres-erp.js';
-import { SqliteErp } from '../../src/erp/dialects/sqlite-erp.js';
-import type { ErpDatabase } from '../../src/erp/erp-database.js';
 import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
 
 /** As `openSources`, at once. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { settingsFrom } from '../../config/load-settings.js';
+import { defaultPorts } from '../../config/sections/database-server.js';
 import { readSecretFile } from '../../config/sections/secret-file.js';
 import type { Settings } from '../../config/settings.js';
 import type { Places } from '../../operator/setup/init/compose-settings.js';
@@ -90,7 +91,7 @@ export async function settlePlaces(
     (text) => (['mysql', 'postgres', 'sqlite'].includes(text) ? null : 'write mysql, postgres or sqlite'),
   );
   const find = (last: Found | null) =>
-    type === 'sqlite' ? fileOf(interview) : serverOf(interview, type, options, secretOf, last);
+    type !== null && !(type in defaultPorts) ? fileOf(interview) : serverOf(interview, type, options, secretOf, last);
   let found = await find(null);
   while (whyAway !== null) {
     hideFromErrors(found.password === null ? [] : [found.password.secret]);
@@ -190,7 +191,7 @@ async function serverOf(
   last: Found | null,
 ): Promise<Found> {
   const host = await interview.answer({ name: 'host', text: 'On which server?', suggestion: '127.0.0.1' });
-  const usual = String(port ?? (type === 'postgres' ? 5432 : 3306));
+  const usual = String(port ?? defaultPorts[type ?? ''] ?? defaultPorts.mysql);
   // Not asked at first: it is the usual one, or stands in a flag.
   const other = last && (await interview.answer({ name: 'port', text: 'On which port?', suggestion: usual }, isPort));
   const database = await interview.answer({ name: 'database', text: 'What is the database called?' });

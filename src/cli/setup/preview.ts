@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Settings } from '../../config/settings.js';
-import type { ErpRow } from '../../erp/erp-database.js';
+import type { ErpRow } from '../../db/erp-database.js';
 import { amountWithCurrency, shorten } from '../../operator/format.js';
 import { type Preview, previewRecords } from '../../operator/setup/preview/preview-records.js';
 import type { ShownOrder, ShownRecord } from '../../operator/setup/preview/show-order.js';

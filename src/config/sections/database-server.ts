@@ -27,6 +27,8 @@ export type DatabaseTls = z.output<ReturnType<typeof databaseTls>>;
 
 export const mysqlPort = 3306;
 export const postgresPort = 5432;
+/** Of the databases that are on servers. */
+export const defaultPorts: Readonly<Record<string, number>> = { mysql: mysqlPort, postgres: postgresPort };
 
 /**
  * How a database on a server is reached; the ERP and the store are described alike.

@@ -1,5 +1,5 @@
+import type { ErpRow } from '../../db/erp-database.js';
 import { decimalText } from '../../model/minor-units.js';
-import type { ErpRow } from '../erp-database.js';
 import {
   columnOf,
   type FieldContext,

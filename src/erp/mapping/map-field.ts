@@ -1,14 +1,8 @@
+import type { ErpRow } from '../../db/erp-database.js';
+import type { ColumnKind } from '../../db/sql.js';
 import type { JsonValue } from '../../model/record.js';
-import type { ErpRow } from '../erp-database.js';
-import type { ColumnKind } from '../sql.js';
-import {
-  formatDate,
-  formatInstant,
-  formatWrittenTime,
-  instantToWall,
-  parseWrittenTime,
-  writtenToInstant,
-} from '../time/wall-time.js';
+import { parseWrittenTime } from '../../model/written-time.js';
+import { formatDate, formatInstant, formatWrittenTime, instantToWall, writtenToInstant } from '../time/wall-time.js';
 import { type Decimal, isSafe, parseDecimal, plainScaled, type Rounding, toScaledInteger } from './money.js';
 import { cutText, lengthOf, shapeText, type TextShape } from './shape-text.js';
 

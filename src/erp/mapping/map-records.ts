@@ -1,3 +1,4 @@
+import type { ErpRow } from '../../db/erp-database.js';
 import {
   type CustomerRecord,
   type JsonValue,
@@ -5,7 +6,6 @@ import {
   type OrderRecord,
   orderTotal,
 } from '../../model/record.js';
-import type { ErpRow } from '../erp-database.js';
 import type { MappedContent, ReadOrder } from '../erp-reader.js';
 import { type LineMapping, priceByAmount, type Quantity, scaledQuantity } from './line-price.js';
 import {

@@ -1,4 +1,4 @@
-import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
+import type { ErpColumn, ErpSnapshot } from '../../db/erp-database.js';
 import { ErpError, type ErpSource } from '../erp-reader.js';
 import type { KeyColumns, QuerySource } from '../query-source.js';
 import type { LineMapping, UnitPlan } from './line-price.js';

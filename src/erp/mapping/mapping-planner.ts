@@ -1,9 +1,9 @@
 import type { FieldMapping } from '../../config/sections/record-mapping.js';
+import type { ErpColumn, ErpSnapshot } from '../../db/erp-database.js';
+import { type Sql, type SqlValue, sql } from '../../db/sql.js';
 import { hasLimit } from '../../model/named-parameters.js';
-import type { ErpColumn, ErpSnapshot } from '../erp-database.js';
 import { ErpError } from '../erp-reader.js';
 import { columnSql, conditionIn, fromQuery, type QuerySource } from '../query-source.js';
-import { type Sql, type SqlValue, sql } from '../sql.js';
 import type { FieldPlan, FieldType } from './map-field.js';
 import type { Rounding } from './money.js';
 

@@ -1,10 +1,10 @@
+import type { ErpColumn, ErpRow } from '../../db/erp-database.js';
+import type { Sql } from '../../db/sql.js';
 import { formatSourceKey } from '../../model/record.js';
 import { nextTurn } from '../../v8.js';
 import { isCancelled, type Reading } from '../eligibility.js';
-import type { ErpColumn, ErpRow } from '../erp-database.js';
 import type { ReadCustomer, ReadOrder } from '../erp-reader.js';
 import { conditionIn, findEqualKeys, keyOf, readRowsByKey } from '../query-source.js';
-import type { Sql } from '../sql.js';
 import { dayOfValue, instantOfValue } from '../time/time-form.js';
 import { mapField } from './map-field.js';
 import { mapCustomer, mapOrder, type OrderCustomer } from './map-records.js';

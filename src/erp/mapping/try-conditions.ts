@@ -1,6 +1,6 @@
-import type { ErpColumn, ErpRow } from '../erp-database.js';
+import type { ErpColumn, ErpRow } from '../../db/erp-database.js';
+import { joinSql, rawSql, type Sql, sql } from '../../db/sql.js';
 import { columnSql, conditionIn, fromQuery, type QuerySource } from '../query-source.js';
-import { joinSql, rawSql, type Sql, sql } from '../sql.js';
 import type { MappingPlanner } from './mapping-planner.js';
 
 interface Tried {

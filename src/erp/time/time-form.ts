@@ -1,14 +1,7 @@
-import type { ErpColumn } from '../erp-database.js';
-import type { ColumnKind } from '../sql.js';
-import {
-  formatDate,
-  formatWrittenTime,
-  instantToWall,
-  parseWrittenTime,
-  repeatsAfter,
-  type WrittenTime,
-  writtenToInstant,
-} from './wall-time.js';
+import type { ErpColumn } from '../../db/erp-database.js';
+import type { ColumnKind } from '../../db/sql.js';
+import { parseWrittenTime, type WrittenTime } from '../../model/written-time.js';
+import { formatDate, formatWrittenTime, instantToWall, repeatsAfter, writtenToInstant } from './wall-time.js';
 
 /** How a column writes its times: as dates, or as a count of units since 1970. */
 export type TimeForm =

@@ -1,8 +1,10 @@
 import type { WriteBackSettings, WriteBackTarget } from '../../config/sections/write-back.js';
+import type { ErpDialect, WriteStatement } from '../../db/erp-database.js';
 import { parseNamedParameters } from '../../model/named-parameters.js';
 import type { Entity } from '../../model/record.js';
 import { type WriteBackChange, type WriteBackKind, writeBackColumns } from '../../model/write-back.js';
-import type { ErpDialect, WriteStatement } from '../erp-database.js';
+
+export { WriteBackError, type WriteBackErrorKind } from '../../db/erp-failures.js';
 
 /** Throws where a transaction must not be committed any more. */
 export type MayCommit = () => Promise<void>;
@@ -21,26 +23,6 @@ export interface ErpWriter {
   /** The database that is written: host and database, or the file. */
   identity(): string;
   close(): Promise<void>;
-}
-
-/**
- * unreachable: the database can't be written now; try again later.
- * target: nothing of this kind can be written until a person acts, such as on a missing grant, table or column.
- * row: the database refuses one row; the others may go on.
- */
-export type WriteBackErrorKind = 'unreachable' | 'target' | 'row';
-
-/** Why something was not written back: what the database said, and what to do. Its transaction was rolled back. */
-export class WriteBackError extends Error {
-  override readonly name = 'WriteBackError';
-
-  constructor(
-    readonly kind: WriteBackErrorKind,
-    message: string,
-    options: { cause?: unknown } = {},
-  ) {
-    super(message, options);
-  }
 }
 
 /** Where changes of a kind are written: the side table, or statements of the settings. */

@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/settings.js';
+import type { ErpDialect } from '../../db/erp-database.js';
 import { type WriteBackKind, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
-import type { ErpDialect } from '../erp-database.js';
 
 /** What an administrator of the ERP runs once. */
 interface SideTables {
@@ -47,7 +47,7 @@ export function sideTables(
   const types = columnTypes(dialect);
   const used = writeBackKinds.filter((kind) => writeBack[kind].enabled);
   const withTable = used.filter((kind) => writeBack[kind].upsert === undefined);
-  const database = writeBack.database ?? (erp.type === 'sqlite' ? '' : erp.database);
+  const database = writeBack.database ?? ('file' in erp ? '' : erp.database);
   const nameOf = (kind: WriteBackKind) => dialect.tableIn(database, writeBack[kind].table);
   const createTable = (kind: WriteBackKind) => {
     const [key, ...others] = writeBackColumns[kind];

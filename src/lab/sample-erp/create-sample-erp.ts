@@ -41,8 +41,8 @@ interface OpenDatabase extends SampleErpDatabase {
 }
 
 function openTarget(target: SampleErpTarget): OpenDatabase {
-  if (target.type === 'sqlite') return ownSqlite(target.file);
-  return target.type === 'mysql' ? borrowMysql(target.connection) : borrowPostgres(target.client);
+  if ('file' in target) return ownSqlite(target.file);
+  return 'connection' in target ? borrowMysql(target.connection) : borrowPostgres(target.client);
 }
 
 function ownSqlite(file: string): OpenDatabase {

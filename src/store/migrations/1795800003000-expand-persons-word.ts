@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { dialectOfSource } from '../dialects/dialects.js';
+import { dialectOfSource } from '../../db/store-dialects.js';
 import { noWayBack } from './no-way-back.js';
 
 /**

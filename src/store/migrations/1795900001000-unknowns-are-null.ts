@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { dialectOfSource } from '../dialects/dialects.js';
+import { dialectOfSource } from '../../db/store-dialects.js';
 
 /**
  * The phase of a write-back sweep: 'found', 'known', 'parked' or 'written'. Null: none is under way. `sweep_after` is then the last

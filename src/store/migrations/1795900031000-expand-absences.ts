@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { dialectOfSource } from '../dialects/dialects.js';
+import { dialectOfSource } from '../../db/store-dialects.js';
 
 /**
  * Columns of `outbox_message`, NULL at first.

@@ -7,7 +7,7 @@ import net, { type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { settingsFrom } from '../../../src/config/load-settings.js';
-import { sqliteDialect } from '../../../src/erp/dialects/sqlite-erp.js';
+import { sqliteDialect } from '../../../src/db/sqlite/sqlite-erp.js';
 import { sideTables } from '../../../src/erp/write-back/side-tables.js';
 import { createSampleErp, sampleErpMapping } from '../../../src/lab/sample-erp/create-sample-erp.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { timeFormOfValue, writeBound, writeInstant } from '../../../src/erp/time/time-form.js';
-import { formatInstant, instantToWall, parseWrittenTime, wallToInstant } from '../../../src/erp/time/wall-time.js';
+import { formatInstant, instantToWall, wallToInstant } from '../../../src/erp/time/wall-time.js';
+import { parseWrittenTime } from '../../../src/model/written-time.js';
 
 const BERLIN = 'Europe/Berlin';
 

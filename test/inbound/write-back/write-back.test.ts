@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { appendAudit } from '../../../src/audit/audit-log.js';
 import { runSchedule } from '../../../src/daemon/schedule.js';
-import { dialectOf } from '../../../src/erp/dialects/erp-kinds.js';
+import { dialectOf } from '../../../src/db/erp-kinds.js';
 import { openErpWriter } from '../../../src/erp/open-erp.js';
 import { type ErpWriter, WriteBackError } from '../../../src/erp/write-back/erp-writer.js';
 import { sideTables } from '../../../src/erp/write-back/side-tables.js';

@@ -2,10 +2,12 @@ import { expect } from 'chai';
 import { storeSettings } from '../../../src/config/sections/store.js';
 import { writeBackSettings } from '../../../src/config/sections/write-back.js';
 import type { Settings } from '../../../src/config/settings.js';
+import { judgeMysql } from '../../../src/db/mysql/store-account.js';
+import { judgePostgres } from '../../../src/db/postgres/store-account.js';
 import { Secret } from '../../../src/model/secret.js';
 import { checkWriteBack, excessOf } from '../../../src/operator/setup/doctor/check-write-back.js';
 import type { Finding } from '../../../src/operator/setup/doctor/finding.js';
-import { checkStoreAccount, judgeMysql, judgePostgres } from '../../../src/operator/setup/doctor/store-account.js';
+import { checkStoreAccount } from '../../../src/operator/setup/doctor/store-account.js';
 import { type ErpLab, erpSource, TABLES, useMariaDbLab, usePostgresLab, useSqliteLab } from '../../erp/erp-lab.js';
 
 interface TestAccount {

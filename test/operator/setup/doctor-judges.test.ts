@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { mysqlInspection, rolesIn } from '../../../src/db/mysql/mysql-catalogue.js';
 import type { CatalogueTable } from '../../../src/erp/catalogue.js';
-import { mysqlInspection, rolesIn } from '../../../src/erp/dialects/mysql-catalogue.js';
 import { judgeDisk, judgeMode, judgeUnit } from '../../../src/operator/setup/doctor/check-machine.js';
 import { judgeAnswer, judgeCertificate, judgeNoConnection } from '../../../src/operator/setup/doctor/check-service.js';
 import type { Finding } from '../../../src/operator/setup/doctor/finding.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { mysqlDialect } from '../../../src/erp/dialects/mysql-erp.js';
-import { postgresDialect } from '../../../src/erp/dialects/postgres-erp.js';
+import { mysqlDialect } from '../../../src/db/mysql/mysql-erp.js';
+import { postgresDialect } from '../../../src/db/postgres/postgres-erp.js';
 import { type Mapping, remediesFor } from '../../../src/operator/setup/preview/remedies.js';
 
 describe('what mends a record', () => {

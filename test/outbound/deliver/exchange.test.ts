@@ -1,10 +1,10 @@
 import { expect } from 'chai';
+import { sqlite } from '../../../src/db/sqlite/sqlite-store.js';
 import type { JobContext } from '../../../src/ops/job-context.js';
 import { Exchange, type Settler } from '../../../src/outbound/deliver/exchange.js';
 import type { SendGate } from '../../../src/outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { systemClock } from '../../../src/store/clock.js';
-import { sqlite } from '../../../src/store/dialects/sqlite.js';
 import { waitFor } from '../../support/wait-for.js';
 
 describe('an outcome that could not be put on record while the process stood still past its lease', () => {

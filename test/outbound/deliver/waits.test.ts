@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events';
 import { expect } from 'chai';
 import type { Settings } from '../../../src/config/settings.js';
+import { mysql } from '../../../src/db/mysql/mysql-store.js';
+import { sqlite } from '../../../src/db/sqlite/sqlite-store.js';
 import { Exchange, type Settler } from '../../../src/outbound/deliver/exchange.js';
 import { Waits } from '../../../src/outbound/deliver/waits.js';
 import { systemClock } from '../../../src/store/clock.js';
-import { mysql } from '../../../src/store/dialects/mysql.js';
-import { sqlite } from '../../../src/store/dialects/sqlite.js';
 import { requestWakeUp } from '../../../src/store/job-runs.js';
 import { useStore } from '../../store/stores.js';
 import { useLab } from '../../support/jobs/job-lab.js';

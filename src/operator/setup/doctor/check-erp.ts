@@ -1,9 +1,9 @@
 import type { Settings } from '../../../config/settings.js';
+import type { ErpDatabase, ErpRow, ErpSnapshot, Scan } from '../../../db/erp-database.js';
+import { joinSql, rawSql, type Sql, sql } from '../../../db/sql.js';
 import { type CatalogueTable, countRows, nameOf, readCatalogue, tableSql } from '../../../erp/catalogue.js';
 import { databaseErpReader } from '../../../erp/database-erp-reader.js';
-import type { ErpDatabase, ErpRow, ErpSnapshot, Scan } from '../../../erp/erp-database.js';
 import { fromQuery } from '../../../erp/query-source.js';
-import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
 import { instantOfValue } from '../../../erp/time/time-form.js';
 import { formatSourceKey } from '../../../model/record.js';
 import { excludedOrders } from '../../foresee-delivery.js';

@@ -3,6 +3,7 @@ import { access, constants, stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Settings } from '../../../config/settings.js';
+import { databaseFile } from '../../../model/database-place.js';
 import { type Finding, findingsOf, guarded } from './finding.js';
 
 const finding = findingsOf('machine');
@@ -15,13 +16,12 @@ export type AskSystemd = () => Promise<string | null>;
 /** Disk, files and unit of this machine. */
 export async function checkMachine(settings: Settings, askSystemd: AskSystemd = unitOfSystemd): Promise<Finding[]> {
   const { store, erp } = settings;
-  const files = [store.type === 'sqlite' ? store.file : null, store.witnessFile ?? null].filter(
-    (file) => file !== null,
-  );
+  const erpFile = databaseFile(erp);
+  const files = [databaseFile(store), store.witnessFile ?? null].filter((file) => file !== null);
   return [
     ...(await guarded('machine', () => checkDisk([...new Set(files.map((file) => dirname(resolve(file))))]))),
     ...(await guarded('machine', () => checkModes(files.map((file) => resolve(file))))),
-    ...(erp.type === 'sqlite' ? await checkErpFile(resolve(erp.file)) : []),
+    ...(erpFile === null ? [] : await checkErpFile(resolve(erpFile))),
     ...(await guarded('machine', async () => judgeUnit(await askSystemd()))),
   ];
 }

@@ -1,7 +1,7 @@
 import type { Settings } from '../../../config/settings.js';
-import { dialectOf, erpDatabase, writableErpDatabase } from '../../../erp/dialects/erp-kinds.js';
-import type { ErpDialect, WriteStatement } from '../../../erp/erp-database.js';
-import { rawSql, sql } from '../../../erp/sql.js';
+import type { ErpDialect, WriteStatement } from '../../../db/erp-database.js';
+import { dialectOf, erpDatabase, writableErpDatabase } from '../../../db/erp-kinds.js';
+import { rawSql, sql } from '../../../db/sql.js';
 import { keysQuery, statementsOfKind } from '../../../erp/write-back/erp-writer.js';
 import { sideTables } from '../../../erp/write-back/side-tables.js';
 import { literalPattern } from '../../../model/literal-pattern.js';
@@ -74,7 +74,7 @@ interface Account {
 
 /** Null where the database knows no accounts. */
 async function accountOf({ erp, writeBack }: Settings): Promise<Account | null> {
-  if (erp.type === 'sqlite') return null;
+  if ('file' in erp) return null;
   const { host, port, database, user, password, tls } = writeBack;
   const place = { host: host ?? erp.host, port: port ?? erp.port, database: database ?? erp.database };
   const database_ = await erpDatabase({

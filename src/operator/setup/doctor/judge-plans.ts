@@ -1,5 +1,5 @@
+import type { ErpDialect, Scan } from '../../../db/erp-database.js';
 import { type CatalogueTable, nameOf, tableSql } from '../../../erp/catalogue.js';
-import type { ErpDialect, Scan } from '../../../erp/erp-database.js';
 import { literalPattern } from '../../../model/literal-pattern.js';
 import { type Finding, findingsOf } from './finding.js';
 

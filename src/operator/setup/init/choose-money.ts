@@ -1,6 +1,6 @@
+import type { ErpDatabase, ErpDialect } from '../../../db/erp-database.js';
+import { joinSql, rawSql, sql } from '../../../db/sql.js';
 import { type CatalogueColumn, type CatalogueTable, nameOf, tableSql } from '../../../erp/catalogue.js';
-import type { ErpDatabase, ErpDialect } from '../../../erp/erp-database.js';
-import { joinSql, rawSql, sql } from '../../../erp/sql.js';
 import { askColumn } from './ask-column.js';
 import { type Agreement, compareTotals, differences, type LinesOfOrders } from './compare-totals.js';
 import { columnsFor, type GivenColumns } from './find-columns.js';

@@ -1,6 +1,6 @@
+import type { ErpDatabase, ErpSnapshot } from '../../../db/erp-database.js';
+import { allEqual, allOf, joinSql, rawSql, sql } from '../../../db/sql.js';
 import { type Catalogue, type CatalogueTable, countRows, nameOf, tableSql } from '../../../erp/catalogue.js';
-import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
-import { allEqual, allOf, joinSql, rawSql, sql } from '../../../erp/sql.js';
 import { askColumn } from './ask-column.js';
 import { inRows } from './few-values.js';
 import { columnsFor, type GivenColumns } from './find-columns.js';

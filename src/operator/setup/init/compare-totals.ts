@@ -1,6 +1,6 @@
+import type { ErpDatabase, ErpDialect } from '../../../db/erp-database.js';
+import { joinSql, rawSql, type Sql, sql } from '../../../db/sql.js';
 import { type CatalogueColumn, type CatalogueTable, tableSql } from '../../../erp/catalogue.js';
-import type { ErpDatabase, ErpDialect } from '../../../erp/erp-database.js';
-import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
 import type { Link } from './find-links.js';
 import { type MoneyUnit, moneySql } from './money-choices.js';
 

@@ -1,5 +1,5 @@
 import { Document, isMap, isScalar, Scalar, visit } from 'yaml';
-import type { ErpDialect } from '../../../erp/erp-database.js';
+import type { ErpDialect } from '../../../db/erp-database.js';
 import { harmlessLine } from '../../../model/redact.js';
 import type { Answers, Draft } from './draft.js';
 import { FILLED } from './few-values.js';

@@ -1,3 +1,5 @@
+import type { ErpDatabase, ErpSnapshot } from '../../../db/erp-database.js';
+import { joinSql, rawSql, type Sql, sql } from '../../../db/sql.js';
 import {
   type Catalogue,
   type CatalogueTable,
@@ -7,8 +9,6 @@ import {
   tableSql,
   type ValueCount,
 } from '../../../erp/catalogue.js';
-import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
-import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
 import type { TableTriple } from './choose-tables.js';
 import { countsInWords } from './few-values.js';
 import type { GivenColumns } from './find-columns.js';

@@ -1,5 +1,5 @@
+import type { ErpDialect } from '../../../db/erp-database.js';
 import { type Catalogue, type CatalogueColumn, type CatalogueTable, nameOf, tableSql } from '../../../erp/catalogue.js';
-import type { ErpDialect } from '../../../erp/erp-database.js';
 import type { Money } from './choose-money.js';
 import type { TableTriple } from './choose-tables.js';
 import type { CurrencySource } from './currency-sources.js';

@@ -1,3 +1,5 @@
+import type { ErpDatabase, ErpSnapshot } from '../../../db/erp-database.js';
+import { rawSql, sql } from '../../../db/sql.js';
 import {
   type Catalogue,
   type CatalogueColumn,
@@ -7,8 +9,6 @@ import {
   tableSql,
   type ValueCount,
 } from '../../../erp/catalogue.js';
-import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
-import { rawSql, sql } from '../../../erp/sql.js';
 import type { Choice } from './interview.js';
 import { saysCompany } from './words.js';
 

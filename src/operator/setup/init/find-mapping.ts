@@ -1,6 +1,6 @@
+import type { ErpDatabase, ErpDialect } from '../../../db/erp-database.js';
+import { rawSql } from '../../../db/sql.js';
 import { type Catalogue, type CatalogueTable, countValues, nameOf, tableSql } from '../../../erp/catalogue.js';
-import type { ErpDatabase, ErpDialect } from '../../../erp/erp-database.js';
-import { rawSql } from '../../../erp/sql.js';
 import { chooseMoney } from './choose-money.js';
 import { chooseTables, type TableTriple } from './choose-tables.js';
 import { chooseCurrency, currencySources } from './currency-sources.js';

@@ -1,8 +1,8 @@
+import type { ErpDialect } from '../../../db/erp-database.js';
+import { dialectOf, erpDatabase } from '../../../db/erp-kinds.js';
+import { sql } from '../../../db/sql.js';
 import { readCatalogue } from '../../../erp/catalogue.js';
-import { dialectOf, erpDatabase } from '../../../erp/dialects/erp-kinds.js';
-import type { ErpDialect } from '../../../erp/erp-database.js';
 import type { ErpSource } from '../../../erp/erp-reader.js';
-import { sql } from '../../../erp/sql.js';
 import { composeSettings, type Places } from './compose-settings.js';
 import type { Answers, Draft } from './draft.js';
 import { findMapping, type GivenChoices } from './find-mapping.js';

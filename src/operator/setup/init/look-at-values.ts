@@ -1,8 +1,8 @@
+import type { ErpDatabase, ErpSnapshot } from '../../../db/erp-database.js';
+import { rawSql, type Sql, sql } from '../../../db/sql.js';
 import { nameOf, ROWS_LOOKED_AT, tableSql } from '../../../erp/catalogue.js';
-import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
-import { rawSql, type Sql, sql } from '../../../erp/sql.js';
 import { timeFormOfColumn, timeFormOfValue } from '../../../erp/time/time-form.js';
-import { parseWrittenTime } from '../../../erp/time/wall-time.js';
+import { parseWrittenTime } from '../../../model/written-time.js';
 import type { TableTriple } from './choose-tables.js';
 import { candidates, type GivenColumns } from './find-columns.js';
 import { InitError } from './interview.js';

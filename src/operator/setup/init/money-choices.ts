@@ -1,5 +1,5 @@
+import type { ErpDialect } from '../../../db/erp-database.js';
 import type { CatalogueColumn, CatalogueTable } from '../../../erp/catalogue.js';
-import type { ErpDialect } from '../../../erp/erp-database.js';
 import { columnsFor, isNumber } from './find-columns.js';
 import { type ColumnRole, fold } from './words.js';
 

@@ -1,7 +1,7 @@
+import type { ErpDatabase, ErpSnapshot } from '../../../db/erp-database.js';
+import { joinSql, rawSql, type Sql, sql } from '../../../db/sql.js';
 import { countValues, ROWS_LOOKED_AT, type ValueCount } from '../../../erp/catalogue.js';
-import type { ErpDatabase, ErpSnapshot } from '../../../erp/erp-database.js';
 import { fromQuery } from '../../../erp/query-source.js';
-import { joinSql, rawSql, type Sql, sql } from '../../../erp/sql.js';
 import { currencyIn } from './currency-sources.js';
 import type { Draft } from './draft.js';
 import { type DateForm, dateFormOf } from './look-at-values.js';

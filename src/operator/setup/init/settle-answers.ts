@@ -1,6 +1,6 @@
+import type { ErpDialect } from '../../../db/erp-database.js';
 import type { ValueCount } from '../../../erp/catalogue.js';
-import type { ErpDialect } from '../../../erp/erp-database.js';
-import { parseWrittenTime } from '../../../erp/time/wall-time.js';
+import { parseWrittenTime } from '../../../model/written-time.js';
 import { allConditions, closedOff, isOneOf } from './compose-settings.js';
 import { currencyIn } from './currency-sources.js';
 import type { Answers, Draft, Pending } from './draft.js';

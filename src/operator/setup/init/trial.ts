@@ -1,5 +1,5 @@
+import type { ErpDatabase } from '../../../db/erp-database.js';
 import { databaseErpReader } from '../../../erp/database-erp-reader.js';
-import type { ErpDatabase } from '../../../erp/erp-database.js';
 import { ErpError, type ErpSource } from '../../../erp/erp-reader.js';
 
 /** What the mapping makes of some real orders: read the way capture reads them. */

@@ -1,5 +1,5 @@
+import type { ErpDialect } from '../../../db/erp-database.js';
 import { type CatalogueTable, nameOf } from '../../../erp/catalogue.js';
-import type { ErpDialect } from '../../../erp/erp-database.js';
 import { literalPattern } from '../../../model/literal-pattern.js';
 import { allConditions, isOneOf } from './compose-settings.js';
 import type { Pending } from './draft.js';

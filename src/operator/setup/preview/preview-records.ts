@@ -1,5 +1,5 @@
 import type { Settings } from '../../../config/settings.js';
-import { dialectOf } from '../../../erp/dialects/erp-kinds.js';
+import { dialectOf } from '../../../db/erp-kinds.js';
 import type { ErpReader, Funnel, ReadOrder, Standing } from '../../../erp/erp-reader.js';
 import { orderTotal } from '../../../model/record.js';
 import type { JobContext } from '../../../ops/job-context.js';

@@ -1,11 +1,11 @@
 import type { FieldMapping } from '../../../config/sections/record-mapping.js';
 import type { Settings } from '../../../config/settings.js';
-import type { ErpDialect } from '../../../erp/erp-database.js';
+import type { ErpDialect } from '../../../db/erp-database.js';
 import type { Entity } from '../../../model/record.js';
 
 /** The settings that a remedy changes, and how their database writes names. */
 export interface Mapping extends Pick<Settings, 'erp' | 'customers' | 'orders' | 'amounts'> {
-  dialect: Pick<ErpDialect, 'quoteIdentifier'>;
+  dialect: Pick<ErpDialect, 'quoteIdentifier' | 'lineComment' | 'asText' | 'fromLatin1'>;
 }
 
 interface Place {
@@ -118,7 +118,7 @@ const remedies: readonly Remedy[] = [
   [
     /^(\S+) holds bytes that are not text/,
     (place, [, column = '']) => [
-      `${queryPath(place)}: decode it in SQL, such as ${place.settings.erp.type === 'postgres' ? `convert_from(${column}, 'LATIN1')` : `CONVERT(${column} USING latin1)`}`,
+      `${queryPath(place)}: decode it in SQL, such as ${place.settings.dialect.fromLatin1(column)}`,
     ],
   ],
   [
@@ -155,8 +155,7 @@ function emptyColumn(place: Place, column: string): string[] {
   const other = `${fieldPath(place, column)}: [${column}, OTHER_COLUMN], to take the first that is not empty`;
   if (isLine) return [other];
   const name = quoted(settings, column);
-  // PostgreSQL compares a number or a date with no empty text.
-  const condition = `${settings.erp.type === 'postgres' ? `CAST(${name} AS TEXT)` : name} <> ''`;
+  const condition = `${settings.dialect.asText(name)} <> ''`;
   return [
     other,
     `or ${place.entity}s.pending: ${and(settings, (place.entity === 'order' ? settings.orders : settings.customers).pending, condition)}`,
@@ -176,9 +175,8 @@ function and(settings: Mapping, pending: string | undefined, condition: string):
 }
 
 /** A query or condition on one line, without the comments that would swallow what comes behind them. */
-function inline(sql: string, { erp }: Pick<Mapping, 'erp'>): string {
-  const comment = erp.type === 'mysql' ? '--(?=\\s|$)[^\\n]*|#[^\\n]*' : '--[^\\n]*';
-  const between = `(?:${comment}|/\\*[\\s\\S]*?\\*/|\\s)+`;
+function inline(sql: string, { dialect }: Pick<Mapping, 'dialect'>): string {
+  const between = `(?:${dialect.lineComment}|/\\*[\\s\\S]*?\\*/|\\s)+`;
   const parts = new RegExp(`('(?:[^']|'')*'|"[^"]*"|\`[^\`]*\`)|${between}`, 'g');
   return sql
     .replace(parts, (_part, text?: string) => text ?? ' ')

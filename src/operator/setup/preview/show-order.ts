@@ -1,5 +1,5 @@
 import type { Settings } from '../../../config/settings.js';
-import type { ErpRow } from '../../../erp/erp-database.js';
+import type { ErpRow } from '../../../db/erp-database.js';
 import type { ReadOrder } from '../../../erp/erp-reader.js';
 import type { Entity, JsonValue } from '../../../model/record.js';
 import type { JudgedRow } from '../../../outbound/capture/judged-rows.js';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { mysqlDialect } from '../../../../src/erp/dialects/mysql-erp.js';
-import { sqliteDialect } from '../../../../src/erp/dialects/sqlite-erp.js';
+import { mysqlDialect } from '../../../../src/db/mysql/mysql-erp.js';
+import { sqliteDialect } from '../../../../src/db/sqlite/sqlite-erp.js';
 import {
   allConditions,
   closedOff,

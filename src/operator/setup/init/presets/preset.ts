@@ -1,5 +1,5 @@
+import type { ErpDialect } from '../../../../db/erp-database.js';
 import { type Catalogue, type CatalogueTable, tableSql } from '../../../../erp/catalogue.js';
-import type { ErpDialect } from '../../../../erp/erp-database.js';
 import type { Draft } from '../draft.js';
 
 /** The schema of an ERP that is known by name: facts about it, in the words of the mapping. */

@@ -1,5 +1,5 @@
+import type { ErpDialect } from '../../../../db/erp-database.js';
 import type { Catalogue } from '../../../../erp/catalogue.js';
-import type { ErpDialect } from '../../../../erp/erp-database.js';
 import type { Draft } from '../draft.js';
 import { dolibarr } from './dolibarr.js';
 import { erpnext } from './erpnext.js';

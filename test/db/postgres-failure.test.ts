@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { postgresReadFailure, postgresWriteFailure } from '../../../src/erp/dialects/postgres-failure.js';
+import { postgresReadFailure, postgresWriteFailure } from '../../src/db/postgres/postgres-failure.js';
 
 const failureOf = (code: string | undefined, words = 'its words') => Object.assign(new Error(words), { code });
 

@@ -1,7 +1,6 @@
 import mysql from 'mysql2';
 import type { FieldPacket } from 'mysql2/promise';
-import { GRACE_MS, MysqlConnection } from '../../db/mysql/connection.js';
-import { meansOtherwise } from '../../db/mysql/session.js';
+import type { Settings } from '../../config/settings.js';
 import {
   bytesAsText,
   type ErpColumn,
@@ -11,12 +10,13 @@ import {
   type ErpSnapshot,
   inexact,
 } from '../erp-database.js';
-import type { ErpSource } from '../erp-reader.js';
 import { allEqual, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
+import { GRACE_MS, MysqlConnection } from './connection.js';
 import { mysqlCatalogue, mysqlInspection } from './mysql-catalogue.js';
 import { mysqlReadFailure } from './mysql-failure.js';
+import { meansOtherwise } from './session.js';
 
-export type MysqlSettings = Extract<ErpSource['erp'], { type: 'mysql' }>;
+export type MysqlSettings = Extract<Settings['erp'], { type: 'mysql' }>;
 
 const { Types } = mysql;
 /** A frozen process must not keep the server from cleaning up behind its snapshot; an idle connection costs nothing. */
@@ -45,6 +45,9 @@ export const mysqlDialect: ErpDialect = {
   warnings: rawSql('SHOW WARNINGS'),
   nowUtc: rawSql('UTC_TIMESTAMP(6)'),
   backslashEscapes: true,
+  lineComment: '--(?=\\s|$)[^\\n]*|#[^\\n]*',
+  asText: (column) => column,
+  fromLatin1: (column) => `CONVERT(${column} USING latin1)`,
   placeholder: () => '?',
   onConflict: () => 'ON DUPLICATE KEY UPDATE',
   insertedValue: (column) => `VALUES(${column})`,

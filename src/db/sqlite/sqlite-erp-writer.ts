@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import PQueue from 'p-queue';
-import { openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from '../../db/sqlite/driver.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
-import { WriteBackError, type WriteBackErrorKind } from '../write-back/erp-writer.js';
+import { WriteBackError, type WriteBackErrorKind } from '../erp-failures.js';
+import { openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from './driver.js';
 import { type SqliteSettings, sqliteDialect } from './sqlite-erp.js';
 
 /** An ERP in a SQLite file. The file is opened for each transaction, so that a restored one is noticed. */

@@ -4,11 +4,12 @@ import type { ClientBase } from 'pg';
 import types from 'pg-types';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
-import { checkSettings, type SessionSettings, sessionSettings, setSettings } from '../../db/postgres/session.js';
-import { postgresTransport } from '../../db/postgres/transport.js';
-import { SessionRefused } from '../../db/session-refused.js';
-import type { SqlValue, StoreDialect, StoreOptions } from './dialect.js';
-import { standardSql } from './sqlite.js';
+import { SessionRefused } from '../session-refused.js';
+import { standardSql } from '../sqlite/sqlite-store.js';
+import type { SqlValue, StoreDialect, StoreOptions } from '../store-dialect.js';
+import { checkSettings, type SessionSettings, sessionSettings, setSettings } from './session.js';
+import { postgresStoreAccount } from './store-account.js';
+import { postgresTransport } from './transport.js';
 
 /**
  * What each session has besides. A process that is frozen, or cut off from the store, in the middle of a transaction holds its
@@ -149,6 +150,7 @@ export const postgres: StoreDialect = {
        WHERE c.table_schema=current_schema() AND c.table_name=? AND c.constraint_type='PRIMARY KEY' ORDER BY k.ordinal_position`,
     moveCounter: (table) => `SELECT setval(pg_get_serial_sequence('${table}', 'id'), MAX(id)) FROM ${table}`,
   },
+  account: postgresStoreAccount,
   async durabilityWarning(dataSource: DataSource) {
     const names = ['fsync', 'synchronous_commit', 'full_page_writes'];
     const [row] = await dataSource.query(`SELECT ${names.map((name) => `current_setting('${name}') AS ${name}`)}`);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mysqlWriteFailure } from '../../../src/erp/dialects/mysql-failure.js';
+import { mysqlWriteFailure } from '../../src/db/mysql/mysql-failure.js';
 
 describe('what a failure of MySQL or MariaDB means for the write-back', () => {
   for (const [name, errno, code, sqlState, kind] of [

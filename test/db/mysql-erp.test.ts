@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type ChangePosition, ErpError, type ErpPage, type ReadOrder } from '../../../src/erp/erp-reader.js';
-import { Secret } from '../../../src/model/secret.js';
-import { freePort } from '../../support/free-port.js';
-import { type MariaDb, startMariaDb } from '../../support/mariadb.js';
-import { openReader, orderRows, spyOn, TABLES, useMariaDbLab } from '../erp-lab.js';
-import { erpReaderContract } from '../erp-reader-contract.js';
+import { type ChangePosition, ErpError, type ErpPage, type ReadOrder } from '../../src/erp/erp-reader.js';
+import { Secret } from '../../src/model/secret.js';
+import { openReader, orderRows, spyOn, TABLES, useMariaDbLab } from '../erp/erp-lab.js';
+import { erpReaderContract } from '../erp/erp-reader-contract.js';
+import { freePort } from '../support/free-port.js';
+import { type MariaDb, startMariaDb } from '../support/mariadb.js';
 
 async function failure(action: Promise<unknown>): Promise<ErpError> {
   const error = await action.then(

@@ -1,10 +1,10 @@
 import { chmod, copyFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
-import { ErpError } from '../../../src/erp/erp-reader.js';
-import { openSqlite } from '../../support/sqlite-file.js';
-import { openReader, orderRows, TABLES, useSqliteLab } from '../erp-lab.js';
-import { erpReaderContract } from '../erp-reader-contract.js';
+import { ErpError } from '../../src/erp/erp-reader.js';
+import { openReader, orderRows, TABLES, useSqliteLab } from '../erp/erp-lab.js';
+import { erpReaderContract } from '../erp/erp-reader-contract.js';
+import { openSqlite } from '../support/sqlite-file.js';
 
 describe('an ERP in SQLite', () => {
   const lab = useSqliteLab();

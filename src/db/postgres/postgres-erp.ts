@@ -1,8 +1,8 @@
 import { type Client, escapeIdentifier, type FieldDef, type QueryArrayResult, types } from 'pg';
-import { GRACE_MS, PostgresConnection } from '../../db/postgres/connection.js';
+import type { Settings } from '../../config/settings.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
-import type { ErpSource } from '../erp-reader.js';
 import { joinSql, rawSql, type Sql, sql } from '../sql.js';
+import { GRACE_MS, PostgresConnection } from './connection.js';
 import {
   isUnlisted,
   type PostgresType,
@@ -14,7 +14,7 @@ import {
 } from './postgres-catalogue.js';
 import { postgresReadFailure } from './postgres-failure.js';
 
-export type PostgresSettings = Extract<ErpSource['erp'], { type: 'postgres' }>;
+export type PostgresSettings = Extract<Settings['erp'], { type: 'postgres' }>;
 
 export const postgresDialect: ErpDialect = {
   quoteIdentifier: (name) => escapeIdentifier(name),
@@ -26,6 +26,10 @@ export const postgresDialect: ErpDialect = {
   savepoint: { set: rawSql('SAVEPOINT waybill'), back: rawSql('ROLLBACK TO SAVEPOINT waybill') },
   nowUtc: rawSql("to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"),
   backslashEscapes: false,
+  lineComment: '--[^\\n]*',
+  // A number or a date can't be compared with an empty text.
+  asText: (column) => `CAST(${column} AS TEXT)`,
+  fromLatin1: (column) => `convert_from(${column}, 'LATIN1')`,
   placeholder: (at) => `$${at}`,
   onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
   insertedValue: (column) => `excluded.${column}`,

@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net';
 import type { QueryRunner } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
-import { mysqlDriver } from '../../db/mysql/pool.js';
-import { mysqlTransport } from '../../db/mysql/transport.js';
-import type { StoreDialect, StoreOptions } from './dialect.js';
-import { unionOfParameters } from './sqlite.js';
+import { unionOfParameters } from '../sqlite/sqlite-store.js';
+import type { StoreDialect, StoreOptions } from '../store-dialect.js';
+import { mysqlDriver } from './pool.js';
+import { mysqlStoreAccount } from './store-account.js';
+import { mysqlTransport } from './transport.js';
 
 /** The pool lets go of a connection after this time without use; the server has to wait longer than that. */
 const poolIdleMs = 5_000;
@@ -140,6 +141,7 @@ export const mysql: StoreDialect = {
       "SELECT column_name AS name FROM information_schema.key_column_usage WHERE table_schema=DATABASE() AND table_name=? AND constraint_name='PRIMARY' ORDER BY ordinal_position",
     moveCounter: () => null,
   },
+  account: mysqlStoreAccount,
   async durabilityWarning(dataSource) {
     const [row] = await dataSource.query('SELECT @@innodb_flush_log_at_trx_commit AS flush');
     if (Number(row?.flush) === 1) return null;

@@ -43,6 +43,12 @@ export interface ErpDialect {
   nowUtc: Sql;
   /** Whether a backslash in quotes takes away the meaning of the next character. */
   backslashEscapes: boolean;
+  /** The source of a regular expression for a comment that ends with its line. */
+  lineComment: string;
+  /** A column, as an administrator would write it, compared as a text. */
+  asText(column: string): string;
+  /** The text in a column of Latin-1 bytes. */
+  fromLatin1(column: string): string;
   /** What stands in a statement for the value at this place, counted from 1. */
   placeholder(at: number): string;
   /** The clause that turns an INSERT into an update of the row with the same key. */

@@ -1,12 +1,12 @@
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type ChangePosition, ErpError, type ErpPage, type ReadOrder } from '../../../src/erp/erp-reader.js';
-import { Secret } from '../../../src/model/secret.js';
-import { freePort } from '../../support/free-port.js';
-import { type Postgres, startPostgres } from '../../support/postgres.js';
-import { type Mapping, openReader, orderRows, spyOn, TABLES, usePostgresLab } from '../erp-lab.js';
-import { erpReaderContract } from '../erp-reader-contract.js';
+import { type ChangePosition, ErpError, type ErpPage, type ReadOrder } from '../../src/erp/erp-reader.js';
+import { Secret } from '../../src/model/secret.js';
+import { type Mapping, openReader, orderRows, spyOn, TABLES, usePostgresLab } from '../erp/erp-lab.js';
+import { erpReaderContract } from '../erp/erp-reader-contract.js';
+import { freePort } from '../support/free-port.js';
+import { type Postgres, startPostgres } from '../support/postgres.js';
 
 async function failure(action: Promise<unknown>): Promise<ErpError> {
   const error = await action.then(

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
-import { GRACE_MS, PostgresConnection } from '../../db/postgres/connection.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
+import { GRACE_MS, PostgresConnection } from './connection.js';
 import { type PostgresSettings, postgresDialect } from './postgres-erp.js';
 import { postgresWriteFailure } from './postgres-failure.js';
 

@@ -1,8 +1,8 @@
+import { IANAZone } from 'luxon';
 import type { Connection } from 'mysql2/promise';
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
-import { GRACE_MS, MysqlConnection } from '../../db/mysql/connection.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
-import { offsetMinutes } from '../time/wall-time.js';
+import { GRACE_MS, MysqlConnection } from './connection.js';
 import { type MysqlSettings, mysqlDialect } from './mysql-erp.js';
 import { mysqlWriteFailure } from './mysql-failure.js';
 
@@ -26,7 +26,7 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
     super(account, () => ({
       isolation: 'REPEATABLE-READ',
       readOnly: false,
-      timeZone: { name: erp.timeZone, offsetMinutes: offsetMinutes(Date.now(), erp.timeZone) },
+      timeZone: { name: erp.timeZone, offsetMinutes: IANAZone.create(erp.timeZone).offset(Date.now()) },
       statementTimeout: timeoutSeconds,
       lockTimeout,
       // A process that is frozen in the middle of a transaction must not hold its row locks.

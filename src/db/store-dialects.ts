@@ -1,9 +1,9 @@
 import type { DataSource } from 'typeorm';
-import type { StoreSettings } from '../../config/sections/store.js';
-import type { StoreDialect } from './dialect.js';
-import { mysql } from './mysql.js';
-import { postgres } from './postgres.js';
-import { sqlite } from './sqlite.js';
+import type { StoreSettings } from '../config/sections/store.js';
+import { mysql } from './mysql/mysql-store.js';
+import { postgres } from './postgres/postgres-store.js';
+import { sqlite } from './sqlite/sqlite-store.js';
+import type { StoreDialect } from './store-dialect.js';
 
 const dialects: readonly StoreDialect[] = [sqlite, mysql, postgres];
 

@@ -1,15 +1,16 @@
 import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import PQueue from 'p-queue';
-import { isBusy, openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from '../../db/sqlite/driver.js';
+import type { Settings } from '../../config/settings.js';
 import { nextTurn } from '../../v8.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
-import { ErpError, type ErpErrorKind, type ErpSource } from '../erp-reader.js';
+import { ErpError, type ErpErrorKind } from '../erp-failures.js';
+import { AGAIN_LATER } from '../failure-table.js';
 import { type ColumnKind, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
-import { AGAIN_LATER } from './failure-table.js';
+import { isBusy, openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from './driver.js';
 import { sqliteCatalogue, sqliteInspection } from './sqlite-catalogue.js';
 
-export type SqliteSettings = Extract<ErpSource['erp'], { type: 'sqlite' }>;
+export type SqliteSettings = Extract<Settings['erp'], { type: 'sqlite' }>;
 
 const nowUtc = "strftime('%Y-%m-%d %H:%M:%f000', 'now')";
 
@@ -26,6 +27,9 @@ export const sqliteDialect: ErpDialect = {
     sql`CASE typeof(${column}) WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' ELSE 'text' END`,
   nowUtc: rawSql(nowUtc),
   backslashEscapes: false,
+  lineComment: '--[^\\n]*',
+  asText: (column) => column,
+  fromLatin1: (column) => `CONVERT(${column} USING latin1)`,
   placeholder: () => '?',
   onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
   insertedValue: (column) => `excluded.${column}`,

@@ -1,6 +1,5 @@
-import { ErpError, type ErpErrorKind } from '../erp-reader.js';
-import { WriteBackError, type WriteBackErrorKind } from '../write-back/erp-writer.js';
-import { AGAIN_LATER, byCode, COMPARE, IN_THE_CLEAR, NO_TLS, PRINTED } from './failure-table.js';
+import { ErpError, type ErpErrorKind, WriteBackError, type WriteBackErrorKind } from '../erp-failures.js';
+import { AGAIN_LATER, byCode, COMPARE, IN_THE_CLEAR, NO_TLS, PRINTED } from '../failure-table.js';
 
 /** The driver's own, which have words and no code. */
 const NO_ANSWER_IN_TIME = 'timeout expired';

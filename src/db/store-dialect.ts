@@ -1,5 +1,5 @@
 import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
-import type { StoreSettings } from '../../config/sections/store.js';
+import type { StoreSettings } from '../config/sections/store.js';
 
 export type SqlValue = string | number | null;
 
@@ -64,6 +64,22 @@ export interface Catalogue {
   keyColumns: string;
   /** What to run after rows of a table with the key `id` have come with theirs, where the counter does not follow by itself. */
   moveCounter(table: string): string | null;
+}
+
+/** What the account of the store lacks, and may do beside it, with the SQL that mends each. */
+export interface AccountJudgement {
+  lacks: string[];
+  grants: string[];
+  exceeds: string[];
+  revokes: string[];
+}
+
+/** How `doctor` learns what the account of the store may do. */
+export interface StoreAccount {
+  /** @param tables of the store */
+  ask(tables: readonly string[]): string;
+  /** Pure. @param rows what the query has yielded */
+  judge(rows: readonly Readonly<Record<string, unknown>>[], database: string): AccountJudgement;
 }
 
 /**
@@ -143,6 +159,8 @@ export interface StoreDialect {
   /** A query for all columns of its tables: `table_name`, `column_name`, `data_type`, and `is_nullable`, YES or NO. */
   readonly schemaColumns: string;
   readonly catalogue: Catalogue | null;
+  /** Null where a database knows no accounts. */
+  readonly account: StoreAccount | null;
   /** What a power cut may cost; null where nothing that was acknowledged. */
   durabilityWarning(dataSource: DataSource): Promise<string | null>;
 

@@ -1,5 +1,5 @@
-import type { Settings } from '../../config/settings.js';
-import type { ErpDatabase, ErpDialect, WritableErpDatabase } from '../erp-database.js';
+import type { Settings } from '../config/settings.js';
+import type { ErpDatabase, ErpDialect, WritableErpDatabase } from './erp-database.js';
 
 type Erp = Settings['erp'];
 
@@ -12,19 +12,21 @@ interface ErpKind<Type extends Erp['type']> {
 /** Every kind of database that an ERP may lie in. Loaded when it is used: a driver takes a tenth of a command's start. */
 const kinds: { [Type in Erp['type']]: ErpKind<Type> } = {
   mysql: {
-    dialect: async () => (await import('./mysql-erp.js')).mysqlDialect,
-    reader: async (erp) => new (await import('./mysql-erp.js')).MysqlErp(erp),
-    writer: async (erp, writeBack) => new (await import('./mysql-erp-writer.js')).MysqlErpWriter(erp, writeBack),
+    dialect: async () => (await import('./mysql/mysql-erp.js')).mysqlDialect,
+    reader: async (erp) => new (await import('./mysql/mysql-erp.js')).MysqlErp(erp),
+    writer: async (erp, writeBack) => new (await import('./mysql/mysql-erp-writer.js')).MysqlErpWriter(erp, writeBack),
   },
   postgres: {
-    dialect: async () => (await import('./postgres-erp.js')).postgresDialect,
-    reader: async (erp) => new (await import('./postgres-erp.js')).PostgresErp(erp),
-    writer: async (erp, writeBack) => new (await import('./postgres-erp-writer.js')).PostgresErpWriter(erp, writeBack),
+    dialect: async () => (await import('./postgres/postgres-erp.js')).postgresDialect,
+    reader: async (erp) => new (await import('./postgres/postgres-erp.js')).PostgresErp(erp),
+    writer: async (erp, writeBack) =>
+      new (await import('./postgres/postgres-erp-writer.js')).PostgresErpWriter(erp, writeBack),
   },
   sqlite: {
-    dialect: async () => (await import('./sqlite-erp.js')).sqliteDialect,
-    reader: async (erp) => new (await import('./sqlite-erp.js')).SqliteErp(erp),
-    writer: async (erp, writeBack) => new (await import('./sqlite-erp-writer.js')).SqliteErpWriter(erp, writeBack),
+    dialect: async () => (await import('./sqlite/sqlite-erp.js')).sqliteDialect,
+    reader: async (erp) => new (await import('./sqlite/sqlite-erp.js')).SqliteErp(erp),
+    writer: async (erp, writeBack) =>
+      new (await import('./sqlite/sqlite-erp-writer.js')).SqliteErpWriter(erp, writeBack),
   },
 };
 

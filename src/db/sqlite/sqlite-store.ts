@@ -2,8 +2,8 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
-import { type SqliteFile, sqliteDriver } from '../../db/sqlite/driver.js';
-import type { DriverError, SqlValue, StoreDialect, StoreOptions, StoreSession } from './dialect.js';
+import type { DriverError, SqlValue, StoreDialect, StoreOptions, StoreSession } from '../store-dialect.js';
+import { type SqliteFile, sqliteDriver } from './driver.js';
 
 /** What SQLite and PostgreSQL say alike. */
 export const standardSql = {
@@ -29,6 +29,14 @@ const billion = 1_000_000_000;
 
 /** Which file each data source has open, whatever its path leads to later. */
 const openedFiles = new WeakMap<DataSource, { ino: number; dev: number }>();
+/** The file of each data source, by the function that prepared it. */
+const opened = new WeakMap<object, SqliteFile>();
+
+function openedBy({ options }: DataSource): SqliteFile {
+  const file = options.type === 'better-sqlite3' && options.prepareDatabase && opened.get(options.prepareDatabase);
+  if (!file) throw new Error('The store is not open.');
+  return file;
+}
 
 export const sqlite: StoreDialect = {
   name: 'sqlite',
@@ -39,6 +47,19 @@ export const sqlite: StoreDialect = {
   options(settings, readOnly): StoreOptions {
     const file = fileOf(settings);
     if (!readOnly) createPrivateFile(file);
+    const prepareDatabase = (database: SqliteFile) => {
+      opened.set(prepareDatabase, database);
+      if (!readOnly) database.pragma('journal_mode = WAL');
+      database.pragma('busy_timeout = 0');
+      if (readOnly) return;
+      // In WAL mode only FULL makes a commit survive a power cut.
+      database.pragma('synchronous = FULL');
+      database.pragma('foreign_keys = ON');
+      // Pruned and forgotten data must not stay in the free pages of the file.
+      database.pragma('secure_delete = ON');
+      // In KiB. The driver takes 16 MB, which a store fills that has become large, and is hardly faster for it.
+      database.pragma('cache_size = -4000');
+    };
     return {
       type: 'better-sqlite3',
       driver: sqliteDriver(),
@@ -46,18 +67,7 @@ export const sqlite: StoreDialect = {
       // For the opening only: afterwards `Store` waits, and timers and sockets go on meanwhile.
       timeout: 10_000,
       ...(readOnly ? { readonly: true, fileMustExist: true } : {}),
-      prepareDatabase: (database: { pragma(text: string): unknown }) => {
-        if (!readOnly) database.pragma('journal_mode = WAL');
-        database.pragma('busy_timeout = 0');
-        if (readOnly) return;
-        // In WAL mode only FULL makes a commit survive a power cut.
-        database.pragma('synchronous = FULL');
-        database.pragma('foreign_keys = ON');
-        // Pruned and forgotten data must not stay in the free pages of the file.
-        database.pragma('secure_delete = ON');
-        // In KiB. The driver takes 16 MB, which a store fills that has become large, and is hardly faster for it.
-        database.pragma('cache_size = -4000');
-      },
+      prepareDatabase,
     };
   },
   place: fileOf,
@@ -121,6 +131,7 @@ export const sqlite: StoreDialect = {
       CASE WHEN c."notnull"=0 THEN 'YES' ELSE 'NO' END AS is_nullable
      FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type='table'`,
   catalogue: null,
+  account: null,
   durabilityWarning: async () => null,
 
   // Another process writes, restores the log after a crash, or has written since this one read: SQLITE_BUSY_SNAPSHOT and the like.
@@ -163,9 +174,8 @@ function preparedSession(dataSource: DataSource): StoreSession {
   const prepare = (sql: string): Prepared => {
     const known = prepared.get(sql);
     if (known) return known;
-    const { databaseConnection } = dataSource.driver as unknown as { databaseConnection: SqliteFile };
     // SQLite plans by the value of a bare LIMIT, and so plans anew each time one is bound: 50 µs where the look itself takes 5.
-    const statement = prepareIn(databaseConnection, sql.replaceAll('LIMIT ?', 'LIMIT ?+0'));
+    const statement = prepareIn(openedBy(dataSource), sql.replaceAll('LIMIT ?', 'LIMIT ?+0'));
     // Rows as lists: the driver makes an object by looking up the name of each column for each row.
     const columns = statement.reader ? statement.raw().columns() : null;
     const made = { statement, rows: columns && shapeOf(columns.map(({ name }) => name)), named: null };

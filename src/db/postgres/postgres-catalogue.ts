@@ -1,8 +1,8 @@
 import { type FieldDef, types } from 'pg';
+import { parseWrittenTime } from '../../model/written-time.js';
 import type { CatalogueStatements, ErpRow, InspectionStatements, Scan } from '../erp-database.js';
 import { type ErpColumn, inexact, ownAndOfRoles } from '../erp-database.js';
 import { isNumberText, rawSql, sql } from '../sql.js';
-import { parseWrittenTime } from '../time/wall-time.js';
 
 /** Tables, views and foreign tables of the ERP that the account may read; a partition belongs to its table. */
 const relations = `(SELECT c.oid, c.relkind, c.reltuples, c.relname::text AS table_name,
