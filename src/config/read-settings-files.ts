@@ -1,6 +1,5 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename, delimiter, extname, join, relative } from 'node:path';
-import { Load, Util } from 'config/lib/util.js';
 import { type Document, isMap, isPair, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { ConfigurationError, type ConfigurationProblem } from './configuration-error.js';
 
@@ -24,6 +23,7 @@ interface SettingsFiles {
 /** JSON is YAML, so one parser reads all three. Executable formats are left out: settings are data. */
 const extensions = ['json', 'yml', 'yaml'];
 
+/** Later ones are laid over earlier ones. */
 const baseNames = (environments: string[]) => [
   'default',
   ...environments,
@@ -79,7 +79,7 @@ class FileReader {
         }
       },
     });
-    // node-config merges with plain assignment: handed such a name, it changes the prototype of every object.
+    // Merged by assignment, such a name would change the prototype of every object.
     if (this.problems.length > before) return {};
     let content: unknown;
     try {
@@ -118,14 +118,35 @@ function offsetOf(document: Document, segments: readonly (string | number)[]): n
   return (pair?.key as { range?: [number, number, number] } | undefined)?.range?.[0];
 }
 
-/** Files in formats that node-config could read but Waybill does not; each gives a warning. */
+/** Files in formats that other programs take settings from, but Waybill does not; each gives a warning. */
 function overlooked(names: string[], known: string[]): string[] {
   const isSettings = (name: string) => known.includes(basename(name, extname(name)));
   return names.filter((name) => isSettings(name) && !extensions.includes(extname(name).slice(1)));
 }
 
+function textOf(file: string, fail: (message: string, hint: string) => never): string {
+  try {
+    return readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return fail(`${shown(file)} can not be read (${code})`, 'let the account that runs Waybill read the file');
+  }
+}
+
+const isGroup = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Lays settings over earlier ones: group by group, and a list or a value in the place of the earlier one. */
+function mergeInto(earlier: Record<string, unknown>, later: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(later)) {
+    const before = earlier[name];
+    if (isGroup(before) && isGroup(value)) mergeInto(before, value);
+    else earlier[name] = structuredClone(value);
+  }
+}
+
 /**
- * Reads the settings of a folder through node-config: default, $NODE_ENV, local, local-$NODE_ENV, later over earlier.
+ * Reads the settings of a folder: default, $NODE_ENV, local, local-$NODE_ENV, later over earlier.
  * Throws a ConfigurationError for a missing folder, a folder without settings, and every fault of syntax at once.
  */
 export function readSettingsFiles(configDir: string, environments: string[]): SettingsFiles {
@@ -158,27 +179,13 @@ export function readSettingsFiles(configDir: string, environments: string[]): Se
   for (const name of overlooked(names, known)) {
     reader.warnings.push(`${join(place, name)} is not read: settings are read from .yaml, .yml and .json files only`);
   }
-  const load = new Load({
-    configDir,
-    // node-config reads local.yaml only beside a deployment name, so there is always one.
-    nodeEnv: environments.length > 0 ? environments : ['development'],
-    // A file named after the machine would make a cloned server behave in its own way, unseen.
-    hostName: '',
-    gitCrypt: true,
-    parser: {
-      parse: (file: string, text: string) => reader.read(file, text),
-      getParser: () => undefined,
-      getFilesOrder: () => extensions,
-    } as never,
-  });
-  try {
-    Util.loadFileConfigs(load);
-  } catch (error) {
-    fail((error as Error).message, 'let the account that runs Waybill read the file');
-  }
+  const merged: Record<string, unknown> = {};
+  for (const name of known.flatMap((base) => extensions.map((extension) => `${base}.${extension}`)))
+    if (names.includes(name))
+      mergeInto(merged, reader.read(join(configDir, name), textOf(join(configDir, name), fail)));
   if (reader.problems.length > 0) throw new ConfigurationError(place, reader.problems);
   if (reader.files.length === 0) {
     fail('the folder holds no default.yaml and no local.yaml', 'copy config/example/local.yaml into it, and edit it');
   }
-  return { merged: load.config, files: reader.files, warnings: reader.warnings };
+  return { merged, files: reader.files, warnings: reader.warnings };
 }

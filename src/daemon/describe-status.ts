@@ -1,8 +1,8 @@
 import type { Settings } from '../config/settings.js';
 import { inErpTime } from '../operator/describe-story.js';
 import type { Point } from '../operator/figures/read-figures.js';
-import { span } from '../words/span.js';
 import type { NodeView } from '../store/nodes.js';
+import { span } from '../words/span.js';
 import { tell, tellWhole } from '../words/words.js';
 import { checkStatus, doubtInWords, type Status } from './read-status.js';
 
