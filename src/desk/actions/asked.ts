@@ -59,10 +59,12 @@ const readers: Readers = {
 /** What a person gave besides, in the form that opens the preview. @throws WrongAction */
 export function inputsIn({ inputs }: Pick<Action, 'inputs'>, query: URLSearchParams): Given {
   return Object.fromEntries(
-    Object.entries(inputs).map(([name, { kind }]) => {
-      if (kind === 'text') return [name, query.get(name)?.trim() || null];
+    Object.entries(inputs).map(([name, input]) => {
       // A person insists on the page that shows what the service said, and nowhere else.
-      return [name, kind === 'flag' && query.get(name) !== null];
+      if (input.kind !== 'text') return [name, input.kind === 'flag' && query.get(name) !== null];
+      const text = query.get(name)?.trim() || null;
+      if (text === null && input.isRequired) throw new WrongAction('The form is not complete: fill in every field.');
+      return [name, text];
     }),
   ) as Given;
 }

@@ -1,3 +1,4 @@
+import { compareRecords, isSame } from '../../model/compare-records.js';
 import type { JsonValue } from '../../model/record.js';
 
 type Fields = { readonly [name: string]: JsonValue };
@@ -27,31 +28,20 @@ export function compareRecord(
   optional: readonly string[],
   shownBefore: ReadonlySet<string>,
 ): Comparison {
-  const differing: FieldDifference[] = [];
-  const unshown = new Set<string>();
-  const lacking = Object.fromEntries(optional.filter((name) => !own(wanted, name)).map((name) => [name, null]));
+  const lacking = Object.fromEntries(
+    optional.filter((name) => !Object.hasOwn(wanted, name)).map((name) => [name, null]),
+  );
   const shownHere = new Set(shownNames(shown));
   const isShown = (name: string) => shownBefore.has(name) || shownHere.has(name);
-  compareFields({ ...lacking, ...wanted }, shown, '', '');
+  const differing: FieldDifference[] = [];
+  const unshown = new Set<string>();
+  for (const place of compareRecords({ ...lacking, ...wanted }, shown, 'alike')) {
+    const { field, pattern, ours, theirs = null } = place;
+    if (ours === undefined || isSame(place) || (isNothing(ours) && isNothing(theirs))) continue;
+    if (place.theirs === undefined && !isShown(pattern)) unshown.add(pattern);
+    else differing.push({ field, erp: ours, service: theirs });
+  }
   return { differing, unshown: [...unshown] };
-
-  function compareFields(ours: Fields, theirs: Fields, place: string, pattern: string): void {
-    for (const [name, value] of Object.entries(ours)) {
-      if (own(theirs, name)) compareValues(value, theirs[name] as JsonValue, `${place}${name}`, `${pattern}${name}`);
-      else if (isNothing(value)) continue;
-      else if (isShown(`${pattern}${name}`)) differing.push({ field: `${place}${name}`, erp: value, service: null });
-      else unshown.add(`${pattern}${name}`);
-    }
-  }
-
-  function compareValues(ours: JsonValue, theirs: JsonValue, place: string, pattern: string): void {
-    if (Array.isArray(ours) && Array.isArray(theirs) && ours.length === theirs.length)
-      for (const [at, one] of ours.entries())
-        compareValues(one, theirs[at] as JsonValue, `${place}.${at + 1}`, `${pattern}[]`);
-    else if (isFields(ours) && isFields(theirs)) compareFields(ours, theirs, `${place}.`, `${pattern}.`);
-    else if (ours !== theirs && !(isNothing(ours) && isNothing(theirs)))
-      differing.push({ field: place, erp: ours, service: theirs });
-  }
 }
 
 /** The names of all fields of a record, those of its lines among them: `note`, `items[].price`. Pure. */
@@ -77,8 +67,4 @@ function isNothing(value: JsonValue): boolean {
 
 function isFields(value: JsonValue): value is { [name: string]: JsonValue } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function own(fields: Fields, name: string): boolean {
-  return Object.hasOwn(fields, name);
 }

@@ -1,3 +1,4 @@
+import { compareRecords } from '../../model/compare-records.js';
 import type { JsonValue } from '../../model/record.js';
 
 type Fields = { readonly [name: string]: JsonValue };
@@ -22,12 +23,11 @@ export function sideBySide(
   erp: Fields | null,
   acknowledged: Fields | null,
 ): { fields: FieldPair[]; differing: number; leftOut: number } {
-  const [ours, theirs] = [leavesOf(erp), leavesOf(acknowledged)];
   const isComparable = erp !== null && acknowledged !== null;
-  const fields = [...new Set([...ours.keys(), ...theirs.keys()])].map((field): FieldPair => {
-    const [here, there] = [ours.get(field) ?? null, theirs.get(field) ?? null];
-    return { field, erp: here, acknowledged: there, differs: isComparable && here !== there };
-  });
+  const fields = compareRecords(erp ?? {}, acknowledged ?? {}, 'leaves')
+    .map(({ field, ours, theirs }) => ({ field, erp: textOf(ours), acknowledged: textOf(theirs) }))
+    .filter((one) => one.erp !== null || one.acknowledged !== null)
+    .map((one): FieldPair => ({ ...one, differs: isComparable && one.erp !== one.acknowledged }));
   const differing = fields.filter(({ differs }) => differs);
   const all = [...differing, ...fields.filter(({ differs }) => !differs)];
   return {
@@ -37,15 +37,7 @@ export function sideBySide(
   };
 }
 
-/** Place → value as text; what is null is not there. */
-function leavesOf(record: Fields | null): Map<string, string> {
-  const leaves = new Map<string, string>();
-  const collect = (value: JsonValue, place: string): void => {
-    if (value === null) return;
-    if (typeof value !== 'object') leaves.set(place, String(value));
-    else if (Array.isArray(value)) for (const [nth, one] of value.entries()) collect(one, `${place}.${nth + 1}`);
-    else for (const [name, one] of Object.entries(value)) collect(one, place === '' ? name : `${place}.${name}`);
-  };
-  if (record !== null) collect(record as JsonValue, '');
-  return leaves;
+/** null: what is null is not there. */
+function textOf(value: JsonValue | undefined): string | null {
+  return value === undefined || value === null ? null : String(value);
 }

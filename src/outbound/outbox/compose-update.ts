@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { compareRecords, isSame } from '../../model/compare-records.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 
 type Fields = { [name: string]: JsonValue };
@@ -19,13 +19,12 @@ export function composePatch(
   optional: readonly string[] = [],
 ): Fields | null {
   if (!acknowledged) return { ...Object.fromEntries(optional.map((name) => [name, null])), ...wanted };
-  // Own names only: a field called `constructor` or `__proto__` is a field like any other.
-  const changed = Object.entries(wanted).filter(
-    ([name, value]) => !Object.hasOwn(acknowledged, name) || !isDeepStrictEqual(acknowledged[name], value),
+  // A field that the service has as null is not there either way.
+  const differing = compareRecords(wanted, acknowledged, 'top').filter(
+    (place) => !isSame(place) && (place.ours !== undefined || place.theirs !== null),
   );
-  const gone = Object.keys(acknowledged).filter((name) => !Object.hasOwn(wanted, name) && acknowledged[name] !== null);
-  const patch: Fields = Object.fromEntries([...changed, ...gone.map((name) => [name, null] as const)]);
-  return Object.keys(patch).length > 0 ? patch : null;
+  if (differing.length === 0) return null;
+  return Object.fromEntries(differing.map(({ field, ours = null }) => [field, ours]));
 }
 
 /** How an update is sent: the method and the bytes, frozen together with the key. */
