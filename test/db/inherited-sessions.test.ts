@@ -5,6 +5,7 @@ import type { Settings } from '../../src/config/settings.js';
 import { dialectOf } from '../../src/db/erp-kinds.js';
 import { ErpError, type ErpPage, type ReadOrder } from '../../src/erp/erp-reader.js';
 import { openErpWriter } from '../../src/erp/open-erp.js';
+import { wallText } from '../../src/erp/time/wall-time.js';
 import { sideTables } from '../../src/erp/write-back/side-tables.js';
 import { Secret } from '../../src/model/secret.js';
 import { openStore } from '../../src/store/open-store.js';
@@ -251,6 +252,51 @@ describe('sessions on a MariaDB that is set up against us', () => {
     } finally {
       await store.close();
     }
+  });
+
+  it('commit a statement of the store that stands by itself', async () => {
+    const { host, port, user, password, database } = erp;
+    const { store } = await openStore(storeSettings({ type: 'mysql', host, port, user, password, database }));
+    try {
+      await store.statement('write', (tx) => tx.run("INSERT INTO store_info (name, value) VALUES ('x', 'kept')"));
+      const [rows] = await root.query("SELECT value FROM store_info WHERE name = 'x'");
+      expect(rows).to.deep.equal([{ value: 'kept' }]);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it('read and write instants in zones of their own', async () => {
+    await root.query("SET time_zone = '+00:00'");
+    await root.query("ALTER TABLE orders ADD at TIMESTAMP(6) NULL DEFAULT '2026-07-01 08:00:00'");
+    const fields = { at: { column: 'at', type: 'datetime' as const } };
+    const reader = openReader({} as never, {
+      ...mapping,
+      orders: { ...mapping.orders, fields },
+      erp: erpOf('mysql', erp),
+    });
+    for (const session of ['the first', 'the next']) {
+      const [order] = (await reader.sweep('order', null, 1)).rows;
+      const record = { at: '2026-07-01T10:00:00+02:00' };
+      expect(order?.content, session).to.have.property('record').that.includes(record);
+      const [open] = await root.query('SELECT id FROM information_schema.processlist WHERE user = ?', [erp.user]);
+      for (const { id } of open as { id: number }[]) await root.query(`KILL ${id}`);
+    }
+
+    const upsert = 'INSERT INTO told (order_key, at, shown) VALUES (:order_key, NOW(), NOW())';
+    await root.query('CREATE TABLE told (order_key VARCHAR(40), at TIMESTAMP NULL, shown DATETIME)');
+    const given = writeBackSettings.parse({ enabled: true, user: erp.user, orders: { upsert } });
+    const writer = await openErpWriter({
+      erp: erpOf('mysql', erp),
+      writeBack: { ...given, password: new Secret(erp.password) },
+    });
+    await writer?.write('orders', [{ key: '1', keyParts: ['1'], row: {} }], async () => {});
+    await writer?.close();
+    const [rows] = await root.query('SELECT at, shown FROM told');
+    const [told] = rows as { at: string; shown: string }[];
+    const instant = Date.parse(`${told?.at.replace(' ', 'T')}Z`);
+    expect(Math.abs(instant - Date.now()), 'the instant').to.be.below(60_000);
+    expect(told?.shown, 'the wall time of the ERP').to.equal(wallText(instant, 'Europe/Berlin'));
   });
 
   it('refuse a query that means something else at this server', async () => {
