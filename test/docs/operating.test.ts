@@ -18,6 +18,7 @@ import { parse, stringify } from 'yaml';
 import { createSampleErp, withSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { ensurePrograms } from '../support/ensure-programs.js';
+import { forged } from '../support/forged.js';
 import { projectRoot } from '../support/project-root.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 import { openSqlite } from '../support/sqlite-file.js';
@@ -247,7 +248,7 @@ esac\n`,
       await types('waybill sync');
       sandbox.clearFaults();
       const store = openSqlite(at('var/lib/waybill/waybill.sqlite'));
-      store.exec("UPDATE outbox_message SET park_class='unproven' WHERE source_key='4715'");
+      store.exec(`UPDATE outbox_message SET ${forged.parked}, park_class='unproven' WHERE source_key='4715'`);
       store.close();
       await inFolder('ids.csv', 'key;id\n4714;ord_theirs\n');
       // What the service has of them, whoever made them there.

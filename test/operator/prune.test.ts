@@ -7,6 +7,7 @@ import { endAlert, openAlerts, raiseAlert } from '../../src/store/alerts.js';
 import { readClockDoubt } from '../../src/store/elapsed-time.js';
 import { LeaseLost } from '../../src/store/lease.js';
 import { insertRows } from '../../src/store/rows.js';
+import { forged } from '../support/forged.js';
 import { type Lab, onEveryLab, withServiceLease } from '../support/jobs/job-lab.js';
 import { ageStore, pruneAll, pruneOnce } from '../support/jobs/pass-nights.js';
 import { messageOf, statesOf } from '../support/jobs/service-of.js';
@@ -91,10 +92,10 @@ onEveryLab('pruning', (kit) => {
   it('never touches what is open or parked, nor the only memory of a record', async () => {
     const lab = await kit.start({ customers: 2, orders: 6 });
     await lab.capture();
-    const set = (state: string, extra = '') =>
+    const set = (state: keyof typeof forged, extra = '') =>
       kit.store.transaction('set', async (tx) => {
         const [row] = await tx.select("SELECT id FROM outbox_message WHERE state='pending' AND entity='order' LIMIT 1");
-        await tx.run(`UPDATE outbox_message SET state=?${extra} WHERE id=?`, [state, row.id]);
+        await tx.run(`UPDATE outbox_message SET ${forged[state]}${extra} WHERE id=?`, [row.id]);
       });
     await set('parked', ", park_class='refused', closed_at=1");
     await set('in_doubt', ', first_sent_at=1');

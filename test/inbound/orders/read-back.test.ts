@@ -6,6 +6,7 @@ import { readOrder } from '../../../src/inbound/orders/read-order.js';
 import { recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
 import type { ServiceClient } from '../../../src/service/service-client.js';
 import { openAlerts } from '../../../src/store/alerts.js';
+import { forged } from '../../support/forged.js';
 import { type Lab, type LabOptions, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 import { pausesOf } from '../../support/jobs/service-of.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -285,9 +286,9 @@ onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
     const [order] = ordersOf(lab);
     const orderId = order?.order_id as string;
     await read(lab, { orderId });
-    const change = (state: string) =>
+    const change = (state: keyof typeof forged) =>
       kit.store.transaction('arrange a test', (tx) =>
-        tx.run("UPDATE outbox_message SET state=? WHERE entity='order' AND service_id=?", [state, orderId]),
+        tx.run(`UPDATE outbox_message SET ${forged[state]} WHERE entity='order' AND service_id=?`, [orderId]),
       );
     expect(await change('in_doubt')).to.equal(1);
     lab.sandbox.setOrder(orderId, { total: 1 });
