@@ -68,6 +68,11 @@ export function allSources(bySource: ReadonlyMap<string, ErpReader>): ErpReader 
       };
       return answers.some(({ answer }) => answer.left) ? { ...presence, left: new Map(left) } : presence;
     },
+    namesakes: async (entity, names) => {
+      const ofKeys = (keys: readonly string[]) => new Map([...names].filter(([key]) => keys.includes(key)));
+      const answers = await byKey([...names.keys()], (reader, keys) => reader.namesakes(entity, ofKeys(keys)));
+      return new Map(answers.flatMap(({ answer }) => [...answer]));
+    },
     equalKeys: async (entity, keys) =>
       new Map(
         (await byKey(keys, (reader, asked) => reader.equalKeys(entity, asked))).flatMap(({ answer }) => [...answer]),

@@ -21,6 +21,7 @@ import {
   type ErpReader,
   type ErpSource,
   type Funnel,
+  type Namesake,
   type Presence,
   type ReadRow,
   type RowFilter,
@@ -29,6 +30,7 @@ import {
 import { countFunnel, standingOf } from './funnel.js';
 import { type EntityPlan, type MappingPlan, planMapping } from './mapping/mapping-plan.js';
 import { mapCustomerPage, mapOrderPage } from './mapping/order-page.js';
+import { readNamesakes } from './namesakes.js';
 import {
   columnSql,
   findEqualKeys,
@@ -150,6 +152,14 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
         const doing = `look for cancelled records (${source.path})`;
         const marked = await look({ source, columns }, conditions, doing);
         return { existing, answeredBy, cancelled: new Set(marked.keys()), ...said };
+      }),
+
+    namesakes: (entity, names) =>
+      readOf(entity, new Map<string, Namesake[]>(), async (reading) => {
+        const found = await readNamesakes(reading, entity, [...new Set(names.values())]);
+        const rowsOf = (key: string, name: string) =>
+          found.flatMap((one) => (one.name === name && one.row.sourceKey !== key ? [one.row] : []));
+        return new Map([...names].map(([key, name]) => [key, rowsOf(key, name)]));
       }),
 
     equalKeys: (entity, keys) =>

@@ -112,6 +112,13 @@ export function isStillThere({ existing, answeredBy }: Presence, known: string, 
   return existing.has(known) && answer !== null && answer !== newKey;
 }
 
+/** A row that people know by the name of another record: the number of an order, the code of a customer. */
+export interface Namesake {
+  sourceKey: string;
+  /** The columns that never change, as JSON; null when there are none. */
+  identity: string | null;
+}
+
 /** How many rows a query yields, and how many are left after each condition of the settings. */
 export interface Funnel {
   /** The setting of the query. */
@@ -166,6 +173,8 @@ export interface ErpReader {
    * @param asksExistence also where nothing follows when a record is gone
    */
   presence(entity: Entity, keys: readonly string[], asksExistence?: boolean): Promise<Presence>;
+  /** Rows with the names of these records, by the key of the record, whether they may be sent or not. */
+  namesakes(entity: Entity, names: ReadonlyMap<string, string>): Promise<Map<string, Namesake[]>>;
   /**
    * The keys of all rows that the database holds equal to each of these, pending or not, in the spelling of the row. Keys that
    * can't be asked for are left out.

@@ -895,6 +895,34 @@ export function erpReaderContract(lab: ErpLab): void {
     expect(mended?.content).to.have.property('record').that.includes({ note: 'A' });
   });
 
+  it('finds rows by the number of an order or the code of a customer, whether they may be sent or not', async () => {
+    await lab.run(
+      ...[1, 2, 3].flatMap((id) => orderRows(id, `${DAY} 10:00:00`)),
+      "UPDATE orders SET order_no='A-1', status='draft' WHERE id=2",
+      "UPDATE orders SET order_no='a-1' WHERE id=3",
+      "INSERT INTO customers VALUES (2, ' k1 ', 'Another', '2026-01-01 08:00:00.000000')",
+    );
+    const reader = open({
+      orders: { pending: "status = 'open'" },
+      customers: { fields: { customer_code: { column: 'code', trim: true, case: 'upper' }, name: 'name' } },
+    });
+    const names = new Map([
+      ['1', 'A-1'],
+      ['9', 'A-1'],
+      ['8', 'A-8'],
+    ]);
+    const found = await reader.namesakes('order', names);
+    expect([...found].map(([key, rows]) => [key, keysOf(rows)])).to.deep.equal([
+      ['1', ['2']],
+      ['9', ['1', '2']],
+      ['8', []],
+    ]);
+    expect(JSON.parse(found.get('1')?.[0]?.identity ?? '')).to.include({ order_no: 'A-1' });
+    expect(await reader.namesakes('customer', new Map([['1', 'K1']]))).to.deep.equal(
+      new Map([['1', [{ sourceKey: '2', identity: '{"customer_code":"K1"}' }]]]),
+    );
+  });
+
   it('names the database it reads, but no account', () => {
     const { erp } = erpSource(lab);
     const identity = open().identity();

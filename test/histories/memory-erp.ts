@@ -4,6 +4,7 @@ import type {
   ErpPage,
   ErpReader,
   MappedContent,
+  Namesake,
   Presence,
   ReadCustomer,
   ReadOrder,
@@ -103,6 +104,9 @@ export class MemoryErp implements ErpReader {
     const cancelled = entity === 'order' ? keys.filter((key) => this.orders.get(key)?.status === 'cancelled') : [];
     return { existing: new Set(keys.filter((key) => rows.has(key))), cancelled: new Set(cancelled) };
   }
+
+  /** Each row has a number of its own. */
+  namesakes = async () => new Map<string, Namesake[]>();
 
   async equalKeys(_entity: Entity, keys: readonly string[]): Promise<Map<string, string[]>> {
     return new Map(keys.map((key) => [key, [key]]));

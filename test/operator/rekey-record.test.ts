@@ -98,6 +98,44 @@ onSqliteLabAnd('mysql', 'a record whose key changed in the ERP', (kit) => {
     expect(lab.sandbox.ledger().deleted).to.deep.equal([]);
   });
 
+  it('is not removed at the service while its row under the new key may not be sent', async () => {
+    const { lab, from, to, serviceId } = await start();
+    const before = lab.sandbox.ledger();
+    await rename(lab, from, to);
+    await lab.changeErp("UPDATE sales_orders SET status='draft' WHERE id=?", [to]);
+    for (let sweep = 0; sweep < 3; sweep++) await works(lab);
+    const [held, ...others] = await open();
+    expect(others).to.deep.equal([]);
+    expect(held).to.include({ source_key: from, operation: 'delete', park_class: 'held' });
+    expect(held?.reason).to.contain(`waybill rekey orders ${from} ${to}`);
+    expect(lab.sandbox.ledger()).to.deep.equal(before);
+    expect(await keyed(lab, from, to)).to.include({ serviceId });
+    await lab.changeErp("UPDATE sales_orders SET status='confirmed' WHERE id=?", [to]);
+    await works(lab);
+    expect(await open()).to.deep.equal([]);
+    expect(lab.sandbox.ledger().orders).to.deep.equal(before.orders);
+  });
+
+  it('is not removed either where its new row comes while the removal waits, unless a person says that it is another', async () => {
+    const { lab, from, to } = await start();
+    const before = lab.sandbox.ledger();
+    await lab.changeErp('CREATE TABLE kept AS SELECT * FROM sales_orders WHERE id=?', [from]);
+    await lab.changeErp('DELETE FROM sales_order_lines WHERE order_id=?', [from]);
+    await lab.changeErp('DELETE FROM sales_orders WHERE id=?', [from]);
+    for (let sweep = 0; sweep < 2; sweep++) await lab.capture({ sweep: true });
+    expect((await open()).map(({ state, operation }) => [state, operation])).to.deep.equal([['pending', 'delete']]);
+    await lab.changeErp("UPDATE kept SET id=?, status='draft'", [to]);
+    await lab.changeErp('INSERT INTO sales_orders SELECT * FROM kept');
+    await lab.changeErp('DROP TABLE kept');
+    await lab.deliver();
+    const [held] = await open();
+    expect(held).to.include({ source_key: from, operation: 'delete', park_class: 'held' });
+    expect(lab.sandbox.ledger()).to.deep.equal(before);
+    await confirm(from);
+    await works(lab);
+    expect(lab.sandbox.ledger().deleted).to.have.length(1);
+  });
+
   it('goes on under its new key after `rekey OLD NEW`, as the same record of the service', async () => {
     const { lab, from, to, serviceId } = await start();
     await rename(lab, from, to);
@@ -224,6 +262,25 @@ onSqliteLabAnd('mysql', 'a record whose key changed in the ERP', (kit) => {
         before,
       );
     });
+
+  it('is not removed at the service where it is a customer whose code another row has', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1, settings: { customers: { onDeleted: 'delete' } } });
+    await works(lab);
+    const [{ source_key: from }] = await kit.rows("SELECT source_key FROM binding WHERE entity='customer'");
+    // No order that may be sent names the new row, so no pass reads it.
+    await lab.changeErp("UPDATE sales_orders SET status='draft'");
+    await lab.changeErp('UPDATE customers SET id=? WHERE id=?', ['777', from]);
+    await lab.changeErp('UPDATE sales_orders SET customer_id=? WHERE customer_id=?', ['777', from]);
+    for (let sweep = 0; sweep < 3; sweep++) await works(lab);
+    const [held, ...others] = await open();
+    expect(others).to.deep.equal([]);
+    expect(held).to.include({ source_key: from, operation: 'delete', park_class: 'held' });
+    expect(held?.reason).to.contain(`waybill rekey customers ${from} 777`);
+    await keyed(lab, from as string, '777', 'customer');
+    await works(lab);
+    expect(await open()).to.deep.equal([]);
+    expect(lab.sandbox.ledger().customers).to.have.length(1);
+  });
 
   it('takes its orders along where it is a customer', async () => {
     const { lab } = await start();

@@ -61,7 +61,7 @@ export async function mapOrderPage(
 }
 
 /** Null where the store would have no room for it: it has some for numbers and times, not for texts. */
-function identityOf(row: ErpRow, { identity: columns }: OrderPlan): string | null {
+export function identityOf(row: ErpRow, { identity: columns }: OrderPlan): string | null {
   const identity = JSON.stringify(Object.fromEntries(columns.map(({ name }) => [name, row[name] ?? null])));
   return columns.length > 0 && identity.length <= 500 ? identity : null;
 }

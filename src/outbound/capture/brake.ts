@@ -7,7 +7,7 @@ import {
   setBackSeconds,
   shiftChangedAt,
 } from '../../erp/time/time-form.js';
-import { type Entity, keyOfSource, sourceOf } from '../../model/record.js';
+import { type Entity, keyOfSource, pluralOf, sourceOf } from '../../model/record.js';
 import { shellWord } from '../../model/shell-word.js';
 import type { SourceMarks } from '../../store/job-runs.js';
 import { heldAsAdopted } from '../outbox/adoptions.js';
@@ -69,13 +69,11 @@ export function holdReason(input: HoldInput): string | null {
   return null;
 }
 
-/** What the reason begins with of an order that seems to be a known one under another key. */
-export const renamedMark = 'renamed? ';
-
 /** Why both wait for a person, and what that person says. */
-export function renamedInWords(from: string, to: string): string {
-  const command = `waybill rekey orders ${shellWord(from)} ${shellWord(to)}`;
-  return `${renamedMark}${from} had this number and is not found in the ERP any more, where ${to} has it now: \`${command}\` if it is the same order, or confirm it if it is another`;
+export function renamedInWords(entity: Entity, from: string, to: string): string {
+  const command = `waybill rekey ${pluralOf(entity)} ${shellWord(from)} ${shellWord(to)}`;
+  const name = entity === 'order' ? 'number' : 'code';
+  return `renamed? ${from} had this ${name} and is not found in the ERP any more, where ${to} has it now: \`${command}\` if it is the same ${entity}, or confirm it if it is another`;
 }
 
 /**
@@ -94,7 +92,7 @@ export function suspicion(
   const replacing = pass.replacing?.[entity].held.get(sourceKey);
   if (replacing !== undefined) return replacing;
   const from = entity === 'order' ? pass.renamed?.get(sourceKey) : undefined;
-  if (from !== undefined) return renamedInWords(from, sourceKey);
+  if (from !== undefined) return renamedInWords(entity, from, sourceKey);
   if (!isGivenBefore(sourceKey, pass.givenUpTo[entity])) return null;
   return 'the ERP seems to have been restored, and this key was given before';
 }

@@ -19,10 +19,10 @@ import type { TouchedRecord } from './capture-page.js';
 import { type KnownRecord, knownRecords, knownSpellings } from './known-records.js';
 import { noteLeftOrders } from './left-orders.js';
 import { decideRemoval, replacesRecord } from './next-revision.js';
-import { heldAsRenamed, lastRecords } from './removed-records.js';
+import { findRenamed, lastRecords } from './removed-records.js';
 
-/** What delivery asks before a removal leaves: whether the record is back, and of which ERP. */
-export type ErpPresence = Pick<ErpReader, 'identity' | 'presence'>;
+/** What delivery asks before a removal leaves: whether the record is back or goes on under another key, and of which ERP. */
+export type ErpPresence = Pick<ErpReader, 'identity' | 'presence' | 'namesakes'>;
 
 export interface RemovalPass {
   entity: Entity;
@@ -118,8 +118,9 @@ async function removePage(
   // With the time in which a machine slept.
   const askedBootMs = clock.sinceBoot().bootMs;
   const { existing, cancelled, left = new Map() } = await reader.presence(entity, keys);
+  const missing = existing && new Set(keys.filter((key) => !existing.has(key)));
+  const renamed = await findRenamed(context, reader, entity, missing && sweep ? [...missing] : []);
   const plan = async (tx: Tx) => {
-    const missing = existing && new Set(keys.filter((key) => !existing.has(key)));
     const deletedAfterMs = context.settings.capture.deletedAfterMinutes * 60_000;
     // A dry run counts nothing: it shows what becomes of a record that stays away for long enough.
     let counted: Iterable<string> | null = missing;
@@ -134,13 +135,12 @@ async function removePage(
     if (removed.length === 0) return [];
     const known = await knownRecords(tx, entity, removed, lease !== null);
     const last = await lastRecords(tx, entity, known);
-    const renamed = entity === 'order' ? await heldAsRenamed(tx, [...deleted]) : null;
     return removed.flatMap((key) => {
       return planRemoval(context, pass, known.get(key) as KnownRecord, {
         sourceKey: key,
         because: cancelled.has(key) ? 'cancelled' : 'deleted',
         last: last.get(key) ?? null,
-        renamedTo: renamed?.get(key),
+        renamedTo: deleted.has(key) ? renamed.get(key) : undefined,
       });
     });
   };
@@ -187,7 +187,7 @@ interface RemovedRecord {
   because: Removal;
   /** The record as it was wanted last, as JSON; null: nothing is known of it. */
   last: string | null;
-  /** Key of the order that seems to be this one under another key. */
+  /** Key of the row that seems to be this record under another key. */
   renamedTo: string | undefined;
 }
 
@@ -211,7 +211,7 @@ function planRemoval(
   const { operation, revision, generation, supersedes } = decision;
   const isReplaced = replacesRecord(context.settings, entity);
   const wouldClear = patched !== null && isReplaced && !isWholeRecord(entity, patched);
-  const isRenamed = renamedTo === undefined ? null : renamedInWords(sourceKey, renamedTo);
+  const isRenamed = renamedTo === undefined ? null : renamedInWords(entity, sourceKey, renamedTo);
   const held =
     isRenamed ??
     holdReason({

@@ -1,8 +1,10 @@
-import { type Entity, sourceOf } from '../../model/record.js';
+import type { ErpReader, Namesake } from '../../erp/erp-reader.js';
+import type { Entity } from '../../model/record.js';
+import type { JobContext } from '../../ops/job-context.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { MessageState } from '../outbox/message.js';
-import { changedIdentity, renamedMark } from './brake.js';
+import { changedIdentity } from './brake.js';
 import { acknowledgedRecords, type KnownRecord } from './known-records.js';
 
 /*
@@ -32,35 +34,75 @@ export async function lastRecords(
 }
 
 /**
- * Finds the key under which each of these orders, whose rows are gone, seems to go on. Under that key a person has to look at it,
- * or its row can't be sent as it is.
+ * Finds the key under which each of these records, whose rows are gone, seems to go on in the ERP: another row has its number or
+ * code, and the same identity as far as both are known. That row may be one that can't be sent now, such as a draft.
  */
-export async function heldAsRenamed(tx: Tx, keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
+export async function findRenamed(
+  { store }: Pick<JobContext, 'store'>,
+  reader: Pick<ErpReader, 'namesakes'>,
+  entity: Entity,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
   if (keys.length === 0) return new Map();
+  const known = await store.read('read the names of records that are gone', (tx) => namesOf(tx, entity, keys));
+  if (known.size === 0) return new Map();
+  const names = new Map([...known].map(([key, { name }]) => [key, name]));
+  const namesakes = await reader.namesakes(entity, names);
+  const same = [...namesakes].flatMap(([key, rows]) => {
+    const identity = known.get(key)?.identity ?? null;
+    const isSame = (row: Namesake) => changedIdentity(identity, row.identity) === null;
+    return rows.flatMap((row) => (row.sourceKey !== key && isSame(row) ? [{ from: key, to: row.sourceKey }] : []));
+  });
+  if (same.length === 0) return new Map();
+  const others = [...new Set(same.map(({ to }) => to))];
+  const own = await store.read('look which rows are records of their own', (tx) => ownRecords(tx, entity, others));
+  return new Map(same.filter(({ to }) => !own.has(to)).map(({ from, to }) => [from, to]));
+}
+
+/** The number of each order, or the code of each customer, with what never changes of it. */
+async function namesOf(
+  tx: Tx,
+  entity: Entity,
+  keys: readonly string[],
+): Promise<Map<string, { name: string; identity: string | null }>> {
   const listed = placeholders(keys.length);
-  const select = (table: string) =>
-    `SELECT o.source_key, o.identity, h.source_key AS held_key, h.park_class, h.reason, h.identity AS held_identity FROM ${table} o
-       JOIN outbox_message h ON h.number=o.number AND h.entity='order' AND h.source_key<>o.source_key
-        AND h.state='parked' AND h.park_class IN ('held','unmapped') AND h.operation='create'
-      WHERE o.entity='order' AND o.source_key IN ${listed}`;
-  const rows = await tx.rows<SeemsRenamed>(`${select('outbox_message')} UNION ${select('binding')}`, [
-    ...keys,
-    ...keys,
-  ]);
-  return new Map(rows.filter(seemsRenamed).map(({ sourceKey, heldKey }) => [sourceKey, heldKey]));
+  const rows = await tx.rows<{ sourceKey: string; number: string | null; identity: string | null; revision: number }>(
+    `SELECT source_key, number, identity, revision FROM outbox_message
+      WHERE entity=? AND source_key IN ${listed} AND operation<>'delete'
+      UNION ALL SELECT source_key, number, identity, revision FROM binding WHERE entity=? AND source_key IN ${listed}
+      ORDER BY revision`,
+    [entity, ...keys, entity, ...keys],
+  );
+  const names = new Map<string, { name: string; identity: string | null }>();
+  for (const { sourceKey, number, identity } of rows) {
+    const name = entity === 'order' ? number : codeOf(identity);
+    const before = names.get(sourceKey);
+    if (name !== null) names.set(sourceKey, { name, identity: identity ?? before?.identity ?? null });
+  }
+  return names;
 }
 
-interface SeemsRenamed {
-  sourceKey: string;
-  identity: string | null;
-  heldKey: string;
-  parkClass: 'held' | 'unmapped';
-  reason: string;
-  heldIdentity: string | null;
+function codeOf(identity: string | null): string | null {
+  return identity === null ? null : ((JSON.parse(identity) as { customer_code?: string }).customer_code ?? null);
 }
 
-function seemsRenamed({ sourceKey, identity, heldKey, parkClass, reason, heldIdentity }: SeemsRenamed): boolean {
-  if (parkClass === 'held') return reason.startsWith(renamedMark);
-  if (sourceOf(sourceKey) !== sourceOf(heldKey)) return false;
-  return identity !== null && heldIdentity !== null && changedIdentity(identity, heldIdentity) === null;
+/** Those of these keys whose records the service has beside others, or that a person sent as records of their own. */
+async function ownRecords(tx: Tx, entity: Entity, keys: readonly string[]): Promise<ReadonlySet<string>> {
+  const listed = placeholders(keys.length);
+  const rows = await tx.rows<{ sourceKey: string }>(
+    `SELECT source_key FROM binding WHERE entity=? AND source_key IN ${listed}
+      UNION SELECT source_key FROM outbox_message
+       WHERE entity=? AND source_key IN ${listed} AND operation='create' AND confirmed_at IS NOT NULL`,
+    [entity, ...keys, entity, ...keys],
+  );
+  return new Set(rows.map(({ sourceKey }) => sourceKey));
+}
+
+/** Those of these removals that a person let go: whether the record goes on elsewhere is not asked again. */
+export async function confirmedRemovals(tx: Tx, ids: readonly number[]): Promise<ReadonlySet<number>> {
+  const rows = await tx.rows<{ id: number }>(
+    `SELECT id FROM outbox_message WHERE confirmed_at IS NOT NULL AND id IN ${placeholders(ids.length)}`,
+    [...ids],
+  );
+  return new Set(rows.map(({ id }) => id));
 }

@@ -6,7 +6,9 @@ import { killPoint } from '../../ops/kill-point.js';
 import { clockSetSince, clockToleranceMs, wallLeadMs } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { renamedInWords } from '../capture/brake.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
+import { confirmedRemovals, findRenamed } from '../capture/removed-records.js';
 import { advanceBindings } from '../outbox/bindings.js';
 import { keyLifetimeMs } from '../outbox/idempotency-key.js';
 import { isBack, longestOwnWaitMs } from '../outbox/message.js';
@@ -225,14 +227,13 @@ export class Claims {
       const removals = this.#unasked.filter((one) => kindOf(one) === kind);
       const [{ entity }] = removals as [UnaskedRemoval];
       const ids = removals.map(({ id }) => id);
-      const keys = removals.map(({ sourceKey }) => sourceKey);
-      const answer = await this.erp.presence(entity, keys, true).catch((error: Error) => error);
+      const answer = await this.#askErp(entity, removals).catch((error: Error) => error);
       if (answer instanceof Error) {
         log.warn('The ERP can not say whether removed records are back: they wait', { entity, error: answer.message });
         await this.lease.write('put off removals', (tx) => scheduleMessages(tx, ids, nowMs() + erpAwayMs));
         continue;
       }
-      const { existing, cancelled } = answer;
+      const { existing, cancelled, renamed } = answer;
       const back = removals.filter(({ removal, sourceKey }) =>
         isBack(removal, existing?.has(sourceKey) ?? false, cancelled.has(sourceKey)),
       );
@@ -250,9 +251,38 @@ export class Claims {
           );
           await appendAudit(tx, entries, nowMs());
         });
-      for (const one of removals) if (!back.includes(one)) stillRemoved.add(one.id);
+      const held = removals.filter(({ sourceKey }) => renamed.has(sourceKey));
+      if (held.length > 0) await this.#holdRenamed(entity, held, renamed);
+      for (const one of removals) if (!back.includes(one) && !held.includes(one)) stillRemoved.add(one.id);
     }
     return stillRemoved;
+  }
+
+  /** What the ERP says of these records: whether they are back, and the key under which another row seems to go on for one. */
+  async #askErp(entity: Entity, removals: readonly UnaskedRemoval[]) {
+    const { store } = this.context;
+    const ids = removals.map(({ id }) => id);
+    const keys = removals.map(({ sourceKey }) => sourceKey);
+    const presence = await this.erp.presence(entity, keys, true);
+    // A person who let one go has seen the other row.
+    const looked = await store.read('look which removals a person let go', (tx) => confirmedRemovals(tx, ids));
+    const gone = removals.filter(({ id, removal }) => removal === 'deleted' && !looked.has(id));
+    const goneKeys = gone.map(({ sourceKey }) => sourceKey).filter((key) => !presence.existing?.has(key));
+    return { ...presence, renamed: await findRenamed(this.context, this.erp, entity, goneKeys) };
+  }
+
+  async #holdRenamed(entity: Entity, held: readonly UnaskedRemoval[], renamed: ReadonlyMap<string, string>) {
+    const { actor, nowMs } = this.context;
+    await this.lease.write('hold removals of records that go on under another key', async (tx) => {
+      const lines: AuditEntry[] = [];
+      for (const { id: messageId, sourceKey } of held) {
+        const reason = renamedInWords(entity, sourceKey, renamed.get(sourceKey) as string);
+        await holdMessages(tx, [messageId], reason);
+        lines.push({ event: 'parked', outcome: 'held', entity, sourceKey, messageId, actor, detail: { reason } });
+      }
+      await appendAudit(tx, lines, nowMs());
+    });
+    this.tally.result.parked += held.length;
   }
 
   /** @returns how many. @throws LeaseLost */

@@ -1,6 +1,7 @@
 import type {
   ErpPage,
   ErpReader,
+  Namesake,
   Presence,
   ReadCustomer,
   ReadOrder,
@@ -80,6 +81,19 @@ export class TwinErp implements ErpReader {
     const orders = this.orders.map(({ key }) => this.orderKeyOf(key));
     const existing = new Set(entity === 'order' ? orders : this.customers.map(({ key }) => this.keyOf(key)));
     return { existing: new Set(keys.filter((key) => existing.has(key))), cancelled: new Set() };
+  }
+
+  async namesakes(entity: Entity, names: ReadonlyMap<string, string>): Promise<Map<string, Namesake[]>> {
+    const rows =
+      entity === 'order'
+        ? this.orders.map((row) => this.#order(row)).map((row) => ({ name: row.number, row }))
+        : this.customers.map(({ key, code }) => ({
+            name: code,
+            row: { sourceKey: this.keyOf(key), identity: JSON.stringify({ customer_code: code }) },
+          }));
+    const of = (key: string, name: string) =>
+      rows.flatMap((one) => (one.name === name && one.row.sourceKey !== key ? [one.row] : []));
+    return new Map([...names].map(([key, name]) => [key, of(key, name)]));
   }
 
   async equalKeys(_entity: Entity, keys: readonly string[]): Promise<Map<string, string[]>> {
