@@ -1,4 +1,3 @@
-import { escapeLiteral } from 'pg';
 import { SessionRefused } from '../session-refused.js';
 
 /** Names of PostgreSQL's settings with their values. Times are in milliseconds. */
@@ -38,7 +37,8 @@ export function sessionSettings(own: SessionSettings): SessionSettings {
  */
 export function setSettings(settings: SessionSettings, lasts: 'session' | 'transaction'): string {
   const isLocal = lasts === 'transaction';
-  const set = (name: string, value: string) => `pg_catalog.set_config('${name}', ${escapeLiteral(value)}, ${isLocal})`;
+  const set = (name: string, value: string) =>
+    `pg_catalog.set_config('${name}', '${value.replaceAll("'", "''")}', ${isLocal})`;
   const lifted = newerLimits.map(
     (name) => `CASE WHEN pg_catalog.current_setting('${name}', true) IS NOT NULL THEN ${set(name, '0')} END`,
   );
