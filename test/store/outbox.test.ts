@@ -657,7 +657,7 @@ onEveryStore('the outbox', (kit) => {
           promoteDependent(
             tx,
             refused,
-            { installation, replaysRefusals: replays, removals: [{}, { note: 'CANCELLED' }] },
+            { installation, isKeyUsed: replays, removals: [{}, { note: 'CANCELLED' }] },
             now + 5,
           ),
         );
@@ -684,9 +684,7 @@ onEveryStore('the outbox', (kit) => {
         await set(create, `${forged.parked}, park_class='refused'`);
         const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
         expect(
-          await write((tx) =>
-            promoteDependent(tx, refused, { installation, replaysRefusals: true, removals: [] }, now),
-          ),
+          await write((tx) => promoteDependent(tx, refused, { installation, isKeyUsed: true, removals: [] }, now)),
         ).to.equal(waiting);
         expect((await stateOf(create)).state).to.equal('superseded');
         expect(await stateOf(waiting)).to.deep.include({
@@ -702,7 +700,7 @@ onEveryStore('the outbox', (kit) => {
       const [create] = (await insert(message('order', '1'), message('order', '2'))) as [number];
       const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
       expect(
-        await write((tx) => promoteDependent(tx, refused, { installation, replaysRefusals: false, removals: [] }, now)),
+        await write((tx) => promoteDependent(tx, refused, { installation, isKeyUsed: false, removals: [] }, now)),
       ).to.equal(null);
       expect((await stateOf(create)).state).to.equal('pending');
     });

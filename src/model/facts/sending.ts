@@ -70,7 +70,7 @@ interface ClosedFacts {
   content_erased_unsent: NoData;
   content_erased_in_doubt: NoData;
   /** An order names another customer code than the one by which the service knows its customer. */
-  customer_code_differs: NamesRecord & { code: string; bound: string };
+  customer_code_differs: NamesRecord & { code: string; bound: string; mayBeThere: boolean };
 }
 
 /** What a lost store leaves unknown, and what an import brings. */

@@ -25,9 +25,14 @@ export interface OrderForCustomer {
 /**
  * Whether an order may go out with this body. Pure. The service files an order under the code in its body, so the code must be
  * the one that the customer's binding carries: the customer may have taken over a code that another one has at the service.
+ * @param mayBeThere the order may have reached the service
  * @returns a reason: a person has to look; `wait`: the customer's own update goes first
  */
-export function checkCustomerCode(order: OrderForCustomer, body: string): 'send' | 'wait' | { reason: string } {
+export function checkCustomerCode(
+  order: OrderForCustomer,
+  body: string,
+  mayBeThere = false,
+): 'send' | 'wait' | { reason: string } {
   if (order.entity !== 'order' || order.operation === 'delete' || order.customerKey === null) return 'send';
   const code = codeOf(body);
   // What says nothing of the customer leaves the order where it is.
@@ -36,11 +41,13 @@ export function checkCustomerCode(order: OrderForCustomer, body: string): 'send'
   const bound = codeOf(order.customerIdentity) ?? codeOf(order.customerAcknowledged) ?? order.customerServiceId;
   if (code === bound) return 'send';
   if (order.customerIsOpen) return 'wait';
-  const customer = `its customer ${order.customerKey}`;
-  return {
-    reason: `It names the customer code ${code}, but the service knows ${customer} as ${bound}: it would go to another customer. If the ERP is right, run \`waybill explain\` for the customer, settle what it waits for, and then run \`waybill confirm orders\`; otherwise correct the customer's code in the ERP.`,
-  };
+  const differs = `It names the customer code ${code}, but the service knows its customer ${order.customerKey} as ${bound}: it would go to another customer.`;
+  return { reason: `${differs} ${mayBeThere ? lookThere : settleCustomer}` };
 }
+
+const lookThere = 'Look at the service, then use outbox resolve.';
+const settleCustomer =
+  "If the ERP is right, run `waybill explain` for the customer, settle what it waits for, and then run `waybill confirm orders`; otherwise correct the customer's code in the ERP.";
 
 /** Of JSON that we have written: there the code mostly comes first, and what is behind it need not be read. */
 function codeOf(json: string | null): unknown {
@@ -235,7 +242,7 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
     if (update) method = update.method;
     idempotencyKey = revisionKey(incarnation, row.entity, row.sourceKey, row.operation, row.revision);
   }
-  const check = checkCustomerCode(row, body);
+  const check = checkCustomerCode(row, body, row.state === 'in_doubt' || sentAt !== null);
   if (check === 'wait') {
     sorted.postponed.push(row.id);
     return;
@@ -305,6 +312,9 @@ export interface UnaskedRemoval extends MessageName {
 
 /** A message that must not go out as it is, and why a person has to look. */
 export interface Unsendable extends MessageName {
+  operation: Operation;
+  revision: number;
+  generation: number;
   state: 'pending' | 'in_doubt';
   firstSentAt: number | null;
   reason: string;

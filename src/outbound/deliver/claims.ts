@@ -12,6 +12,7 @@ import { confirmedRemovals, findRenamed } from '../capture/removed-records.js';
 import { advanceBindings } from '../outbox/bindings.js';
 import { keyLifetimeMs } from '../outbox/idempotency-key.js';
 import { isBack, longestOwnWaitMs } from '../outbox/message.js';
+import { replaceUnsent } from '../outbox/promote-dependent.js';
 import {
   closeAsSettled,
   holdMessages,
@@ -195,9 +196,13 @@ export class Claims {
         return { event: 'parked', outcome, entity, sourceKey, messageId, actor, detail: { reason } };
       });
       await appendAudit(tx, [...superseded, ...parkedOrders], at);
+      let parked = held.length;
+      for (const one of held)
+        if (one.operation === 'create' && unsendableClass(one) === 'held')
+          parked -= (await replaceUnsent(tx, this.context, one, at)) ? 1 : 0;
       this.lease.marks.hold(claimed.map(({ id }) => id));
       if (claimed.length > 0) killPoint('before-claim-commit');
-      return { claimed, parked: held.length, unasked };
+      return { claimed, parked, unasked };
     });
     if (answer === null) {
       // Ages are corrected in a transaction beside which no settlement runs.

@@ -65,7 +65,7 @@ export const sendingWords: WordsFor<SendingFacts> = {
   already_acknowledged: () => 'The service has acknowledged it already.',
   already_there_adopted: () => 'The service had it already: it is adopted.',
   back_in_erp: () => 'Its record is in the ERP again, so it is not removed.',
-  replaced_by_newer: () => 'A newer revision takes the place of the refused create.',
+  replaced_by_newer: () => 'A newer revision takes the place of the create.',
   adopted_differs: ({ clears }) =>
     clears
       ? {
@@ -89,10 +89,11 @@ export const sendingWords: WordsFor<SendingFacts> = {
   }),
   content_erased_in_doubt: () =>
     doubtful('It may have reached the service, and its content was erased, so it cannot be sent again.'),
-  customer_code_differs: ({ sourceKey, code, bound }) => ({
+  customer_code_differs: ({ sourceKey, code, bound, mayBeThere }) => ({
     text: `It names the customer code ${code}, but the service knows its customer ${sourceKey} as ${bound}: it would go to another customer.`,
-    remedy:
-      "If the ERP is right, run `waybill explain` for the customer, settle what it waits for, and then run `waybill confirm orders`; otherwise correct the customer's code in the ERP.",
+    remedy: mayBeThere
+      ? lookThere
+      : "If the ERP is right, run `waybill explain` for the customer, settle what it waits for, and then run `waybill confirm orders`; otherwise correct the customer's code in the ERP.",
   }),
 
   perhaps_sent_before_loss: ({ isProvable }) =>

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { checkCustomerCode, type OrderForCustomer } from '../../../src/outbound/deliver/claim-messages.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
+import { forged } from '../../support/forged.js';
 import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
+import { say } from '../../support/jobs/say.js';
 
 describe('the customer code of an order', () => {
   const body = JSON.stringify({ customer_code: 'K1', items: [] });
@@ -18,9 +20,14 @@ describe('the customer code of an order', () => {
 
   it('is the one that its customer is bound under', () => {
     expect(checkCustomerCode(order, body)).to.equal('send');
-    expect(checkCustomerCode({ ...order, ...other }, body))
-      .to.have.property('reason')
-      .that.includes('as K2');
+    for (const [mayBeThere, way] of [
+      [false, 'waybill confirm orders'],
+      [true, 'outbox resolve'],
+    ] as const)
+      expect(checkCustomerCode({ ...order, ...other }, body, mayBeThere))
+        .to.have.property('reason')
+        .that.includes('as K2')
+        .and.includes(way);
   });
 
   it('waits for an update of the customer that is on its way', () => {
@@ -83,5 +90,42 @@ onAnyLab('a customer takes over the code of another', (kit) => {
     await lab.deliver();
     expect(await heldOrders()).to.deep.equal([]);
     expect(ordersAtService(lab)).to.deep.equal([...before, `${orderNo}: K10002`]);
+  });
+});
+
+onAnyLab('an order that may have been sent under a code that its customer has no longer', (kit) => {
+  it('goes out once as its row has it, when a person says that it is not at the service', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await lab.capture();
+    // As after a recovery, which knows of nothing that was sent.
+    await kit.store.transaction('recover', async (tx) => {
+      await tx.run(
+        `UPDATE outbox_message SET ${forged.parked}, park_class='unproven', first_sent_at=1 WHERE entity='order'`,
+      );
+      await tx.run("DELETE FROM outbox_message WHERE entity='customer'");
+    });
+    const [{ source_key: key, customer_key: customer }] = await kit.rows(
+      "SELECT source_key, customer_key FROM outbox_message WHERE entity='order'",
+    );
+    await lab.changeErp("UPDATE customers SET customer_no='K-NEW', updated_at='2026-12-01 10:00:00' WHERE id=?", [
+      customer as string,
+    ]);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(lab.sandbox.ledger().orders).to.deep.equal([]);
+
+    await say(kit, 'not_delivered', { keys: [key as string] });
+    await lab.deliver();
+    expect(lab.sandbox.ledger().orders.map(({ record }) => record.customer_code)).to.deep.equal(['K-NEW']);
+    const messages = await kit.rows(
+      "SELECT operation, state, generation FROM outbox_message WHERE entity='order' ORDER BY revision",
+    );
+    expect(messages).to.deep.equal([
+      { operation: 'create', state: 'superseded', generation: 1 },
+      { operation: 'create', state: 'delivered', generation: 1 },
+    ]);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(lab.sandbox.ledger().orders).to.have.length(1);
   });
 });
