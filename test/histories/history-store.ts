@@ -1,5 +1,6 @@
 import type { SqliteFile } from '../../src/db/sqlite/driver.js';
 import { storeDataSource } from '../../src/store/data-source.js';
+import { forgetLastLines } from '../../src/store/last-lines.js';
 import { Store } from '../../src/store/store.js';
 import { witnessSql } from '../torture/store-witness.js';
 
@@ -27,10 +28,12 @@ export async function openHistoryStore(): Promise<HistoryStore> {
     .all() as string[];
   const empty = [...tables, 'sqlite_sequence'].map((table) => `DELETE FROM ${table}`).join(';');
   const prepared = new Map<string, ReturnType<SqliteFile['prepare']>>();
+  const store = new Store(dataSource);
   return {
-    store: new Store(dataSource),
+    store,
     begin: (clock) => {
       nowMs = clock;
+      forgetLastLines(store);
       database.exec(`${empty}; INSERT INTO store_info (name, value) VALUES ('incarnation', 'one of many')`);
     },
     rows: <Row>(sql: string, ...parameters: unknown[]) => {
