@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { lastPullInWords } from '../daemon/describe-status.js';
 import {
   type InvoiceSheet,
   type ListedInvoice,
@@ -9,7 +10,6 @@ import {
 import { lastPull } from '../inbound/invoices/pull-record.js';
 import { amountFormatter } from '../operator/format.js';
 import { customerSources } from '../operator/lists/browse-invoices.js';
-import { pullInWords } from '../operator/words.js';
 import { type CommandApp, inApp, jsonCommand, limitOption } from './command.js';
 
 export function invoicesCommand(): Command {
@@ -21,9 +21,7 @@ export function invoicesCommand(): Command {
     .addOption(limitOption('how many are shown', 50))
     .option('--left', 'instead, the invoices that are no longer listed, the last to leave first')
     .addOption(
-      new Option('--malformed', 'instead, the invoices that the service lists and that make no sense').conflicts(
-        'left',
-      ),
+      new Option('--malformed', 'instead, the invoices of the list of the service that are invalid').conflicts('left'),
     )
     .action(
       inApp(
@@ -73,7 +71,7 @@ async function showListed({ store, settings, output }: CommandApp, limit: number
   };
   show(list, 'invoices');
   if (creditNotes.count > 0) show(creditNotes, 'credit notes, not part of the sum above');
-  output.line(pull ? pullInWords(pull, output.time) : 'No pull has run yet: waybill sync pull');
+  output.line(pull ? lastPullInWords(pull, output.time) : 'No pull has run yet: waybill sync pull');
 }
 
 async function showLeft({ store, settings, output }: CommandApp, limit: number): Promise<void> {
@@ -99,6 +97,6 @@ async function showMalformed({ store, output }: CommandApp, limit: number): Prom
   output.json({ invoices: malformed });
   output.table(
     ['invoice', 'what is wrong', 'since'],
-    malformed.map((row) => [row.invoice_no ?? '(no number)', row.reason, output.time(row.since_at)]),
+    malformed.map((row) => [row.invoice_no ?? '(no number)', output.tell(row.reason), output.time(row.since_at)]),
   );
 }

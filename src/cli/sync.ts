@@ -3,6 +3,7 @@ import type { Settings } from '../config/settings.js';
 import type { FindBy } from '../operator/find-records.js';
 import { excludedFromPass, exclusionInWords } from '../operator/foresee-delivery.js';
 import { type SyncOptions, type SyncResult, type SyncStage, sync } from '../operator/sync.js';
+import { tellWhole } from '../words/words.js';
 import {
   type CommandApp,
   checkReader,
@@ -285,13 +286,14 @@ function printDelivery(
 
 function printPull(output: Output, pull: NonNullable<SyncResult['pull']>): void {
   const { outcome, unpaid, passes, pages, added, unlisted, missed, leaving, reason, malformed } = pull;
+  const why = reason && tellWhole(reason, output);
   const read = `Unpaid invoices: ${unpaid}, read ${passes} times on ${pages} pages in all (${added} new, ${unlisted} no longer listed)`;
   output.lines(
     outcome === 'proven' && `${read}.`,
-    outcome === 'unproven' && `${read}; the list is not proven, so ${missed} that were not met stay listed: ${reason}`,
-    (outcome === 'failed' || outcome === 'held') && `The list of invoices stays as it was: ${reason}`,
+    outcome === 'unproven' && `${read}; the list is not proven, so ${missed} that were not met stay listed: ${why}`,
+    (outcome === 'failed' || outcome === 'held') && `The list of invoices stays as it was: ${why}`,
     leaving > 0 && `${leaving} that are missing wait for you: waybill confirm invoices --dry-run`,
-    malformed > 0 && `${malformed} invoices make no sense: waybill invoices --malformed`,
+    malformed > 0 && `${malformed} invoices are invalid: waybill invoices --malformed`,
   );
 }
 
@@ -307,6 +309,6 @@ function printWriteBack(
   output.lines(
     `Written back into the ERP: ${orders} orders, ${customers} customers, ${invoices} invoices.`,
     refused > 0 && `The ERP refused ${refused}: waybill status`,
-    ...[...new Set(failures.map(({ reason }) => reason))].map((reason) => `Not written back: ${reason}`),
+    ...[...new Set(failures.map(({ reason }) => output.tell(reason)))].map((reason) => `Not written back: ${reason}`),
   );
 }

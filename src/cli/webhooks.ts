@@ -3,6 +3,7 @@ import { listEvents } from '../inbound/webhooks/webhook-rows.js';
 import { readWebhookStatus } from '../inbound/webhooks/webhook-status.js';
 import { shorten } from '../operator/format.js';
 import { tallyInWords } from '../operator/words.js';
+import { tellWhole } from '../words/words.js';
 import { type CommandApp, inApp, jsonCommand, limitOption } from './command.js';
 
 export function webhooksCommand(): Command {
@@ -23,7 +24,7 @@ async function showWebhooks({ store, settings, output }: CommandApp, { limit }: 
   const { enabled } = settings.webhooks;
   output.jsonWithTimes({ enabled, ...status, events });
   if (!enabled) output.line('Waybill does not listen for webhooks (webhooks.enabled).');
-  if (status.stopped !== null && enabled) output.line(`Note: ${status.stopped}.`);
+  if (status.stopped !== null && enabled) output.line(`Note: ${tellWhole(status.stopped, output)}`);
   if (status.tally.length > 0)
     output.table(
       ['what came to the door', 'requests', 'last'],
@@ -37,7 +38,7 @@ async function showWebhooks({ store, settings, output }: CommandApp, { limit }: 
       shorten(event.type, 30),
       `${event.about} ${shorten(event.subject ?? '(none named)', 30)}`,
       event.state,
-      shorten(event.outcome ?? '', 60),
+      shorten(event.outcome ? output.tell(event.outcome) : '', 60),
       shorten(event.id, 40),
     ]),
   );

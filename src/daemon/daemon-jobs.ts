@@ -5,8 +5,9 @@ import { pull } from '../inbound/invoices/pull.js';
 import { readOrdersBack } from '../inbound/orders/read-back.js';
 import { AnnouncedTurns, endPulled, readAnnounced } from '../inbound/webhooks/read-announced.js';
 import { writeBack } from '../inbound/write-back/write-back.js';
-import { type Fact, legacy } from '../model/facts/fact.js';
+import type { Fact } from '../model/facts/fact.js';
 import { failureOf } from '../model/facts/failure.js';
+import { outside } from '../model/outside.js';
 import { defaultSource, inSource, sourceNames } from '../model/record.js';
 import { prune } from '../operator/prune.js';
 import type { JobContext } from '../ops/job-context.js';
@@ -128,7 +129,9 @@ export function scheduleJobs(
     const pulled = pull(context, client, lease, { waitsForTurn: true, signal });
     const result = await noting('pull', pulled, ({ outcome, reason }) => {
       if (outcome === 'proven' || outcome === 'unproven') return null;
-      return outcome === 'failed' && !signal.aborted ? legacy(reason ?? 'no reason given') : undefined;
+      return outcome === 'failed' && !signal.aborted
+        ? (reason ?? { code: 'failed', message: outside('no reason given') })
+        : undefined;
     });
     if (result.outcome === 'proven') await endPulled(context, lease);
     log.log(result.outcome === 'proven' ? 'info' : 'warn', 'pulled unpaid invoices', result);

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.js';
+import type { LastPull } from '../inbound/invoices/pull-record.js';
 import { inErpTime } from '../operator/describe-story.js';
 import type { Point } from '../operator/figures/read-figures.js';
 import type { NodeView } from '../store/nodes.js';
@@ -48,9 +49,9 @@ export function describeStatus(
     ['Last capture', captured !== undefined && captureInWords(captured, ago, time)],
     ['Last delivery', ago(status.lastDeliveryAt)],
     ['Last hour', status.lastHour && figuresInWords(status.lastHour)],
-    ['Last pull', pullInWords(status, ago)],
+    ['Last pull', pullInWords(status, ago, time)],
     ['Read back', readBack && readBackInWords(readBack, ago)],
-    ['Webhooks', webhooks && webhooksInWords(webhooks, ago)],
+    ['Webhooks', webhooks && webhooksInWords(webhooks, ago, time)],
     ['Written back', ...writeBack.map((one) => writeBackInWords(one, ago, time))],
     ['Orders read', cursorInWords(cursors.order, ago)],
     ['Customers read', cursorInWords(cursors.customer, ago)],
@@ -162,8 +163,16 @@ function liveInWords({ environment, notLive }: Status): string {
   return environment === 'sandbox' ? 'a sandbox needs no go-live' : 'yes';
 }
 
-function webhooksInWords({ lastEventAt, pending, stopped }: NonNullable<Status['webhooks']>, ago: Ago): string {
-  return clauses(`last event ${ago(lastEventAt)}`, pending > 0 && `${pending} events wait to be read about`, stopped);
+function webhooksInWords(
+  { lastEventAt, pending, stopped }: NonNullable<Status['webhooks']>,
+  ago: Ago,
+  time: (ms: number) => string,
+): string {
+  return clauses(
+    `last event ${ago(lastEventAt)}`,
+    pending > 0 && `${pending} events wait to be read about`,
+    stopped && tellWhole(stopped, { time }),
+  );
 }
 
 function captureInWords(
@@ -187,21 +196,30 @@ function writeBackInWords(
     sweeps && 'everything is being compared',
     refused > 0 && `${refused} refused by the ERP`,
     failing &&
-      `failing, tried again ${failing.nextTryAt === null ? 'now' : `at ${time(failing.nextTryAt)}`}: ${failing.reason}`,
+      `failing, tried again ${failing.nextTryAt === null ? 'now' : `at ${time(failing.nextTryAt)}`}: ${tell(failing.reason, { time })}`,
   );
 }
 
-function pullInWords({ lastPull, unpaidInvoices }: Status, ago: Ago): string {
+function pullInWords({ lastPull, unpaidInvoices }: Status, ago: Ago, time: (ms: number) => string): string {
   if (!lastPull) return 'never';
   const { startedAt, outcome, reason, pages, passes, listed, missed, malformed, listedAt } = lastPull;
   const isOlder = outcome === 'held' || outcome === 'failed';
   return clauses(
-    `${ago(startedAt)}: ${outcome}${reason ? `: ${reason}` : ''}`,
+    `${ago(startedAt)}: ${outcome}${reason ? `: ${tellWhole(reason, { time })}` : ''}`,
     `${pages} pages in ${passes} readings, ${listed} invoices`,
     missed > 0 && `${missed} that were not met stay listed, because nothing proves that they left`,
-    malformed > 0 && `${malformed} make no sense (waybill invoices --malformed)`,
+    malformed > 0 && `${malformed} are invalid (waybill invoices --malformed)`,
     isOlder ? `${unpaidInvoices} on the list of ${ago(listedAt)}` : `${unpaidInvoices} unpaid now`,
   );
+}
+
+/** How the last pull of the invoices ended, for the terminal and the desk. Pure. */
+export function lastPullInWords(pull: LastPull, time: (ms: number) => string): string {
+  const reason = pull.reason ? ` (${tell(pull.reason, { time })})` : '';
+  const malformed = pull.malformed > 0 ? ` ${pull.malformed} are invalid: waybill invoices --malformed.` : '';
+  const isOlder = (pull.outcome === 'held' || pull.outcome === 'failed') && pull.listedAt !== null;
+  const age = isOlder ? ` The list is of ${time(pull.listedAt as number)}.` : '';
+  return `Last pull ${time(pull.endedAt ?? pull.startedAt)}: ${pull.outcome}${reason}.${age}${malformed}`;
 }
 
 /** What a time brought, for the terminal and the desk alike. Pure. */

@@ -216,7 +216,7 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
     // Throttling is routine, and quiet hours are our own wish.
     else if (pause.cause !== 'throttled' && pause.cause !== 'quiet') warning.push(text);
   }
-  if (status.webhooks?.stopped) warning.push(status.webhooks.stopped);
+  if (status.webhooks?.stopped) warning.push(tellWhole(status.webhooks.stopped));
   if (status.unproven) warning.push(status.unproven);
   if (status.notLive) warning.push(status.notLive);
   if (status.retentionWaits) warning.push(status.retentionWaits);

@@ -1,4 +1,5 @@
 import type { TellsFact } from '../model/facts/failure.js';
+import type { ListFact } from '../model/facts/lists.js';
 import type { WorkFact } from '../model/facts/work.js';
 import { outside } from '../model/outside.js';
 
@@ -41,7 +42,7 @@ export class ErpError extends Error implements TellsFact {
 export type WriteBackErrorKind = 'unreachable' | 'target' | 'row';
 
 /** Why something was not written back: what the database said, and what to do. Its transaction was rolled back. */
-export class WriteBackError extends Error {
+export class WriteBackError extends Error implements TellsFact {
   override readonly name = 'WriteBackError';
 
   constructor(
@@ -50,5 +51,9 @@ export class WriteBackError extends Error {
     options: { cause?: unknown } = {},
   ) {
     super(message, options);
+  }
+
+  get fact(): ListFact {
+    return { code: 'write_back_failed', kind: this.kind, message: outside(this.message, 1_000) };
   }
 }

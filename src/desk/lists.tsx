@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditFilter } from '../audit/read-audit.js';
 import type { Settings } from '../config/settings.js';
+import { lastPullInWords } from '../daemon/describe-status.js';
 import { entities } from '../model/record.js';
 import { recordsInAudit } from '../operator/find-records.js';
 import { isoFormatter } from '../operator/format.js';
 import { browseAudit, browseMessages, browseWebhooks } from '../operator/lists/browse.js';
 import { browseInvoices, invoicesInTurn } from '../operator/lists/browse-invoices.js';
 import { masker, personalValues } from '../operator/values/personal-data.js';
-import { pullInWords } from '../operator/words.js';
 import type { Tx } from '../store/store.js';
 import { sendCsv } from './csv.js';
 import { listedBy, nameIn, queryOf, textIn } from './filters.js';
@@ -148,7 +148,7 @@ export const showInvoices: Handler = async (request, reply, tools) => {
   const { page, pull } = await store.read('read the invoices', (tx) =>
     browseInvoices(tx, listIn(query), placeIn(query), rowsOnPage, tools.time),
   );
-  const pullWords = pull ? pullInWords(pull, tools.time) : 'No pull has run yet: waybill sync pull';
+  const pullWords = pull ? lastPullInWords(pull, tools.time) : 'No pull has run yet: waybill sync pull';
   const mayAct = personOf(request).role === 'act';
   const content = (
     <Invoices {...{ base: tools.base, query, page, pull: pullWords, amounts: settings.amounts, mayAct }} />

@@ -1,17 +1,7 @@
-import type { LastPull } from '../inbound/invoices/pull-record.js';
 import type { WaitsFor } from '../outbound/outbox/message.js';
 
 /** Stands in lists in the place of the time of a message that waits for something else. */
 export const waitsForInWords: Record<WaitsFor, string> = { scan: 'when its scan ends', person: '' };
-
-/** How the last pull of the invoices ended, for the terminal and the desk. Pure. */
-export function pullInWords(pull: LastPull, time: (ms: number) => string): string {
-  const reason = pull.reason ? ` (${pull.reason})` : '';
-  const malformed = pull.malformed > 0 ? ` ${pull.malformed} make no sense: waybill invoices --malformed.` : '';
-  const isOlder = (pull.outcome === 'held' || pull.outcome === 'failed') && pull.listedAt !== null;
-  const age = isOlder ? ` The list is of ${time(pull.listedAt as number)}.` : '';
-  return `Last pull ${time(pull.endedAt ?? pull.startedAt)}: ${pull.outcome}${reason}.${age}${malformed}`;
-}
 
 /** What came to the door of the webhooks, in words. */
 export const tallyInWords: Record<string, string> = {

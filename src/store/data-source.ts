@@ -15,6 +15,7 @@ import { ExpandAbsences1795900031000 } from './migrations/1795900031000-expand-a
 import { LeftOrdersAsFacts1795900040000 } from './migrations/1795900040000-left-orders-as-facts.js';
 import { AlertsAsFacts1795900070000 } from './migrations/1795900070000-alerts-as-facts.js';
 import { JobFailuresAsFacts1795900071000 } from './migrations/1795900071000-job-failures-as-facts.js';
+import { ReceivedListsAsFacts1795900072000 } from './migrations/1795900072000-received-lists-as-facts.js';
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the older
@@ -35,6 +36,7 @@ export const migrations: (new () => MigrationInterface)[] = [
   LeftOrdersAsFacts1795900040000,
   AlertsAsFacts1795900070000,
   JobFailuresAsFacts1795900071000,
+  ReceivedListsAsFacts1795900072000,
 ];
 
 /**

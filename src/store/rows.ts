@@ -26,17 +26,11 @@ const wordColumns = [
   'lane_pause.actor',
   'wake_up.actor',
   'invoice.left_status',
-  'invoice_staging.malformed',
-  'invoice_malformed.reason',
-  'invoice_pull.reason',
   'invoice_pull.states',
   'reconciliation.reason',
   'reconciliation.actor',
   'reconcile_finding.number',
   'reconcile_finding.reason',
-  'webhook_event.outcome',
-  'write_back_row.refusal',
-  'write_back_target.failure',
 ] as const;
 
 type WordColumn = (typeof wordColumns)[number];

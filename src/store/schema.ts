@@ -8,6 +8,7 @@ import { absenceColumns } from './migrations/1795900031000-expand-absences.js';
 import { leftOrderFacts } from './migrations/1795900040000-left-orders-as-facts.js';
 import { alertFacts } from './migrations/1795900070000-alerts-as-facts.js';
 import { jobFailureFacts } from './migrations/1795900071000-job-failures-as-facts.js';
+import { receivedFacts } from './migrations/1795900072000-received-lists-as-facts.js';
 import { type FactColumn, factColumnTypes } from './migrations/sentences-to-facts.js';
 
 /** Columns that migrations added to a table of the first schema. */
@@ -35,7 +36,7 @@ const changed: Readonly<Record<string, readonly (readonly [from: string, to: str
 };
 
 /** Columns of sentences that became facts. */
-const facts: readonly FactColumn[] = [...leftOrderFacts, ...alertFacts, ...jobFailureFacts];
+const facts: readonly FactColumn[] = [...leftOrderFacts, ...alertFacts, ...jobFailureFacts, ...receivedFacts];
 
 /** Columns that a migration dropped. */
 const dropped: Readonly<Record<string, string>> = { alert: 'details' };

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { openApp } from '../../src/app.js';
 import { forgetWritten, saveWriteBack, saveWritten } from '../../src/inbound/write-back/write-back-state.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import { openSqlite } from '../support/sqlite-file.js';
 import { onAnyStore } from './installation.js';
 
@@ -36,14 +37,14 @@ describe('waybill erp', () => {
       expect((await waybill('erp', 'write-again')).stdout).to.include('writeBack.enabled is false');
       setting('writeBack: { enabled: true, customers: { enabled: false } }');
       const fine = { failures: 0, failingSince: null, failure: null, nextTryAt: null, sweep: null, sweptAt: 1 };
-      const failing = { failures: 2, failingSince: 1, failure: 'no table waybill_invoices', nextTryAt: 2 };
+      const failing = { failures: 2, failingSince: 1, failure: legacy('no table waybill_invoices'), nextTryAt: 2 };
       await installation.app.store.transaction('write back', async (tx) => {
         const common = { fingerprint: 'f', succeededAt: 1_700_000_000_000 };
         await saveWriteBack(tx, { ...common, ...fine, kind: 'orders' });
         await saveWriteBack(tx, { ...common, ...fine, ...failing, kind: 'invoices' });
         await saveWritten(tx, 'orders', [
           { recordKey: '1', contentHash: 'a', refusal: null, nextTryAt: null },
-          { recordKey: '2', contentHash: 'b', refusal: 'too long', nextTryAt: 5 },
+          { recordKey: '2', contentHash: 'b', refusal: legacy('too long'), nextTryAt: 5 },
         ]);
       });
       const { stdout } = await waybill('status');

@@ -47,7 +47,7 @@ describe('waybill status', () => {
           tx,
           { ...open, progress: { ...open.progress, pages: 6, mostPasses: 3 } },
           {
-            doubt: 'the list changed',
+            doubt: legacy('the list changed'),
             held: null,
             counts: { listed: 100, malformed: 2, added: 0, changed: 0, unlisted: 0, missed: 4 },
           },
@@ -64,7 +64,7 @@ describe('waybill status', () => {
       expect(stdout).to.match(/Pauses +pull \(operator\) since .* by anna: stocktaking/);
       expect(stdout).to.match(/Last delivery +\d{4}-.*\(\d s ago\)/);
       expect(stdout).to.match(
-        /Last pull +.*: unproven: the list changed; 6 pages in 3 readings, 100 invoices; 4 that were not met stay listed, .*; 2 make no sense .*; 0 unpaid now/,
+        /Last pull +.*: unproven: the list changed; 6 pages in 3 readings, 100 invoices; 4 that were not met stay listed, .*; 2 are invalid .*; 0 unpaid now/,
       );
       expect(stdout).to.match(
         /Orders read +changes up to 2026-11-03 09:15:00 \(as changedAt writes it: local time, or UTC where the database keeps instants\); everything: \d{4}/,

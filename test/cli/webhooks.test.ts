@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { endEvents, insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
 import { addToTally } from '../../src/inbound/webhooks/webhook-status.js';
+import { outside } from '../../src/model/outside.js';
 import { standardSecret } from '../inbound/webhooks/sign.js';
 import { onAnyStore } from './installation.js';
 
@@ -29,7 +30,7 @@ describe('waybill webhooks', () => {
         await endEvents(
           tx,
           [{ id: 'evt_1', receivedAt: 1_700_000_000_000 }],
-          'no longer listed: paid',
+          { code: 'invoice_unlisted', state: outside('paid') },
           1_700_000_003_000,
         );
         await addToTally(tx, new Map([['forged', 7]]), 1_700_000_004_000);

@@ -104,7 +104,7 @@ export async function fillDesk(lab: Lab): Promise<void> {
       nowMs + 3_600_000,
     ]);
     await tx.run(
-      "INSERT INTO webhook_event (event_id, type, about, subject, state, outcome, received_at) VALUES ('evt_1','invoice.paid','invoice','INV-7','done','read: it is paid',?)",
+      "INSERT INTO webhook_event (event_id, type, about, subject, state, outcome_code, outcome_data, received_at) VALUES ('evt_1','invoice.paid','invoice','INV-7','done','invoice_had_left','{\"state\":{\"outside\":\"paid\"}}',?)",
       [nowMs - 60_000],
     );
     await tx.run("INSERT INTO webhook_tally (name, number, last_at) VALUES ('stored', 1, ?), ('forged', 2, ?)", [

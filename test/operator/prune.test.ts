@@ -61,7 +61,7 @@ onEveryLab('pruning', (kit) => {
       await insertEvent(tx, { id: 'waits', ...about }, Date.now());
       const receivedAt = Date.now();
       await insertEvent(tx, { id: 'done', ...about }, receivedAt);
-      await endEvents(tx, [{ id: 'done', receivedAt }], 'nothing had changed', Date.now());
+      await endEvents(tx, [{ id: 'done', receivedAt }], { code: 'nothing_changed' }, Date.now());
     });
     expect(await pruneAll(await later(lab, 89))).to.include({ webhooks: 0 });
     expect(await pruneAll(await later(lab, 2))).to.include({ webhooks: 1 });
@@ -150,7 +150,7 @@ onEveryLab('pruning', (kit) => {
       for (let nth = 0; nth < 40; nth++) {
         const event = { id: `event ${nth}`, type: 'payment.succeeded', about: 'invoice' as const, subject: `I-${nth}` };
         await insertEvent(tx, event, now);
-        await endEvents(tx, [{ id: event.id, receivedAt: now }], 'nothing had changed', now);
+        await endEvents(tx, [{ id: event.id, receivedAt: now }], { code: 'nothing_changed' }, now);
       }
       await raiseAlert(tx, 'held.over', { code: 'webhooks_forged' }, now);
       await endAlert(tx, 'held.over', now);

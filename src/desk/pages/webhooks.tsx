@@ -1,5 +1,6 @@
 import type { WebhookPage } from '../../operator/lists/browse.js';
 import { tallyInWords } from '../../operator/words.js';
+import { tell, tellWhole } from '../../words/words.js';
 import { Pager, Table } from './table.js';
 import { Bounded, Time } from './words.js';
 
@@ -16,7 +17,7 @@ export function Webhooks({ base, query, page: { events, next, status }, isEnable
   return (
     <>
       {!isEnabled && <p>Waybill does not listen for webhooks (webhooks.enabled).</p>}
-      {isEnabled && status.stopped !== null && <p class="alert">{status.stopped}.</p>}
+      {isEnabled && status.stopped !== null && <p class="alert">{tellWhole(status.stopped)}</p>}
       {status.tally.length > 0 && (
         <section>
           <h2>What came to the door</h2>
@@ -44,7 +45,7 @@ export function Webhooks({ base, query, page: { events, next, status }, isEnable
             <Bounded key="type" text={event.type} most={60} />,
             <Bounded key="about" text={`${event.about} ${event.subject ?? '(none named)'}`} most={120} />,
             event.state,
-            <Bounded key="outcome" text={event.outcome ?? ''} most={200} />,
+            <Bounded key="outcome" text={event.outcome ? tell(event.outcome) : ''} most={200} />,
             <Bounded key="id" text={event.id} most={60} />,
           ])}
         />

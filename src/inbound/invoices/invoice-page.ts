@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { InvoicesSettings } from '../../config/sections/invoices.js';
+import type { ListFact } from '../../model/facts/lists.js';
+import { outside } from '../../model/outside.js';
 import type { Invoice } from '../../model/record.js';
 import { valueAt } from '../../model/record.js';
 import { secretMark } from '../../model/redact.js';
@@ -33,16 +35,26 @@ const invoice = z.object({
   status: z.string().min(1).max(64),
 });
 
-/** Reads the JSON of an invoice. @returns a text that says what is wrong with it */
-export function readInvoice(value: unknown): Invoice | string {
+/** What is wrong with a row. */
+export type RowFact = Extract<
+  ListFact,
+  { code: 'unusable_invoice_field' | 'invoice_of_other_customer' | 'invoice_also_listed' }
+>;
+
+/** Reads the JSON of an invoice. @returns a fact that says what is wrong with it */
+export function readInvoice(value: unknown): Invoice | RowFact {
   const parsed = invoice.safeParse(value);
   if (parsed.success) return parsed.data as Invoice;
   const issue = parsed.error.issues[0];
-  return `${issue?.path.join('.') || 'the invoice'}: ${issue?.message}`;
+  return {
+    code: 'unusable_invoice_field',
+    place: issue?.path.join('.') || 'the invoice',
+    problem: outside(issue?.message ?? ''),
+  };
 }
 
 /** A row of the service's list. One that makes no sense is set aside with the reason, and counts as met. */
-export type PageRow = { key: string } & ({ invoice: Invoice } | { malformed: string; invoiceNo: string | null });
+export type PageRow = { key: string } & ({ invoice: Invoice } | { malformed: RowFact; invoiceNo: string | null });
 
 export interface InvoicePage {
   rows: PageRow[];
@@ -51,7 +63,7 @@ export interface InvoicePage {
   /** The page's own number, where it says one. */
   page: number | null;
   /** Says that the page has invoices of others than the customer who was asked for; null: it has none. */
-  strangers: string | null;
+  strangers: ListFact | null;
 }
 
 export const invoiceAmounts: ReadonlySet<string> = new Set(['amount']);
@@ -86,7 +98,10 @@ export function readInvoicePage(
     rows: rows.map((row) => readRow(row, customer, nameless)),
     total: total as number,
     page: Number.isSafeInteger(page) ? (page as number) : null,
-    strangers: strange === undefined ? null : `the service also gave invoices of ${valueAt(strange, 'customer_code')}`,
+    strangers:
+      strange === undefined
+        ? null
+        : { code: 'strangers_on_page', customer: outside(String(valueAt(strange, 'customer_code'))) },
   };
 }
 
@@ -103,19 +118,23 @@ export function isPageBehindEnd(value: unknown, fields: InvoicesSettings['paging
   return Array.isArray(rows) && rows.length === 0 && !valueAt(value, fields.total);
 }
 
-function isOthers(invoice: Invoice | string, customer: string | null): boolean {
-  if (typeof invoice === 'string' || customer === null) return false;
+function isOthers(invoice: Invoice | RowFact, customer: string | null): boolean {
+  if ('code' in invoice || customer === null) return false;
   return invoice.customer_code !== undefined && invoice.customer_code !== customer;
 }
 
 function readRow(row: unknown, customer: string | null, nameless: Map<string, number>): PageRow {
   const invoice = readInvoice(row);
   const number = valueAt(row, 'invoice_no');
-  if (typeof invoice !== 'string') {
+  if (!('code' in invoice)) {
     const key = `=${invoice.invoice_no}`;
-    if (!isOthers(invoice, customer))
+    if (customer === null || !isOthers(invoice, customer))
       return { key, invoice: customer === null ? invoice : { ...invoice, customer_code: customer } };
-    const malformed = `customer_code: it belongs to ${invoice.customer_code}, and ${customer} was asked for`;
+    const malformed: RowFact = {
+      code: 'invoice_of_other_customer',
+      customer: invoice.customer_code ?? '',
+      asked: customer,
+    };
     return { key, malformed, invoiceNo: invoice.invoice_no };
   }
   const isNamed = typeof number === 'string' && number !== '' && number.length <= 255 && !unfit.test(number);

@@ -1,3 +1,5 @@
+import type { Fact } from '../../model/facts/fact.js';
+import { factOf } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 
@@ -168,9 +170,15 @@ export async function countLeftInvoices(tx: Tx, most: number): Promise<number> {
   return (await tx.value<number>(`SELECT COUNT(*) FROM (${some}) AS s`)) ?? 0;
 }
 
-/** Rows of the service's list that make no sense. */
+/** Rows of the service's list that are invalid. */
 export async function listMalformedInvoices(tx: Tx, limit: number) {
-  return tx.select<{ invoice_no: string | null; reason: string; since_at: number }>(
-    `SELECT invoice_no, reason, since_at FROM invoice_malformed ORDER BY since_at, COALESCE(invoice_no, '') LIMIT ${Math.trunc(limit)}`,
+  const rows = await tx.select<{ invoice_no: string | null; code: string; data: string; since_at: number }>(
+    `SELECT invoice_no, reason_code AS code, reason_data AS data, since_at FROM invoice_malformed
+      ORDER BY since_at, COALESCE(invoice_no, '') LIMIT ${Math.trunc(limit)}`,
   );
+  return rows.map(({ invoice_no, code, data, since_at }) => ({
+    invoice_no,
+    reason: factOf(code, data) as Fact,
+    since_at,
+  }));
 }

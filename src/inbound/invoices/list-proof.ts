@@ -1,3 +1,5 @@
+import type { ListFact } from '../../model/facts/lists.js';
+
 /**
  * Reads a list that changes while it is read, until it is proven. Pure: answers go in, the next request or the verdict comes
  * out.
@@ -53,7 +55,7 @@ export interface PageSeen {
   isAnotherPage: boolean;
 }
 
-export type PassVerdict = { kind: 'more' } | { kind: 'proven' } | { kind: 'unproven'; reason: string };
+export type PassVerdict = { kind: 'more' } | { kind: 'proven' } | { kind: 'unproven'; reason: ListFact };
 
 /** So many pages in a row that bring nothing new end a list: one alone may be a repetition, or short. */
 const maxBarren = 2;
@@ -102,8 +104,7 @@ export function afterPage(
   if (state.page === 0) list.totalFirst = seen.total;
   const total = next.lists.reduce((sum, { totalLast }) => sum + (totalLast ?? 0), 0);
   if (total > room) {
-    const reason = `the service says that there are ${total} invoices, and this pull has room for ${room} more (invoices.maxListed). Compare invoices.paging.fields.total with the answer; if the number is right, raise invoices.maxListed`;
-    return { state: next, verdict: { kind: 'unproven', reason } };
+    return { state: next, verdict: { kind: 'unproven', reason: { code: 'total_beyond_room', total, room } } };
   }
   const small = smallTotal(list);
   if (small !== null) return { state: next, verdict: { kind: 'unproven', reason: small } };
@@ -140,22 +141,17 @@ function isListOver(state: PassState, { rows, fresh, total, isAnotherPage }: Pag
  * What a reading met again was listed when its first page was given, because nothing comes back: a total below that counts
  * something else. @returns what to check; null: the total may be right
  */
-function smallTotal({ again, totalFirst, totalLast }: ListState): string | null {
+function smallTotal({ again, totalFirst, totalLast }: ListState): ListFact | null {
   const total = Math.max(totalFirst ?? again, totalLast ?? again);
   if (again <= total) return null;
-  return (
-    `the service says that there are ${total} invoices, and ${again} were met in two readings: the total is smaller than ` +
-    'the list. Check that invoices.paging.fields.total names the number of all invoices, not of those on one page; if it ' +
-    'does, the service caps it'
-  );
+  return { code: 'total_too_small', total, again };
 }
 
 function turn(state: PassState, maxPasses: number): { state: PassState; verdict: PassVerdict } {
   const doubt = state.pass === 1 ? null : doubtOf(state);
   if (state.pass > 1 && doubt === null) return { state, verdict: { kind: 'proven' } };
   if (state.pass >= maxPasses) {
-    const reason =
-      pagingProblem(state) ?? `the list changed in each of ${state.pass} readings: in the last one ${doubt}`;
+    const reason = pagingProblem(state) ?? ({ code: 'list_kept_changing', readings: state.pass, doubt } as const);
     return { state, verdict: { kind: 'unproven', reason } };
   }
   const next: PassState = {
@@ -183,28 +179,23 @@ function learnedLimit({ limit, largest }: PassState): number {
  * Readings that meet the same invoices under the same total, and fewer than that total, saw no change of the list: the service
  * counts its pages in another way than the settings say, or hides some. @returns what to check; null: the list changed
  */
-function pagingProblem({ lists, hasStrayed, hasRepeated }: PassState): string | null {
+function pagingProblem({ lists, hasStrayed, hasRepeated }: PassState): ListFact | null {
   const isSame = lists.every(
     ({ met, again, totalBefore, totalFirst }) =>
       totalBefore === totalFirst && again === met && met <= (totalFirst ?? 0),
   );
   const short = lists.find(({ met, totalFirst }) => met !== totalFirst);
   if (!isSame || !short) return null;
-  const repeated = hasRepeated ? ', and a later page repeated an earlier one' : '';
-  const why = hasStrayed ? ', and the service gave another page than the one asked for' : repeated;
-  return (
-    `${short.met} of ${short.totalFirst} were met, the same in the last two readings${why}, and the pages do not cover the ` +
-    'list. Check invoices.paging.firstPage, invoices.paging.page and invoices.paging.limit'
-  );
+  const { met, totalFirst: total } = short;
+  return { code: 'pages_miss_invoices', met, total, strayed: hasStrayed, repeated: hasRepeated };
 }
 
 /** Why the pass that just ended does not prove the list as it was when the pass began; null: it does. */
-function doubtOf({ lists, hasStrayed }: PassState): string | null {
+function doubtOf({ lists, hasStrayed }: PassState): ListFact | null {
   for (const { met, again, totalBefore, totalFirst } of lists) {
-    if (totalBefore !== totalFirst) return `the total went from ${totalBefore} to ${totalFirst}`;
-    if (again !== met) return `${met - again} came that no reading before it had met`;
-    if (met !== totalFirst)
-      return `${met} of ${totalFirst} were met${hasStrayed ? ', and the service gave another page than the one asked for' : ''}`;
+    if (totalBefore !== totalFirst) return { code: 'total_changed', before: totalBefore, first: totalFirst };
+    if (again !== met) return { code: 'invoices_came', count: met - again };
+    if (met !== totalFirst) return { code: 'invoices_not_met', met, total: totalFirst, strayed: hasStrayed };
   }
   return null;
 }

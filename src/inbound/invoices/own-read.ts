@@ -1,4 +1,5 @@
 import type { ReadInvoiceEndpoint } from '../../config/sections/service-endpoints.js';
+import type { PartFact } from '../../model/facts/fact-of.js';
 import type { Invoice } from '../../model/record.js';
 import { valueAt } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -16,7 +17,7 @@ import { listIsProven } from './swap-invoices.js';
  * What an invoice's own read says: money is due; or it has left, with its state in the service's words (null: there is no such
  * invoice); or nothing, and `odd` says why.
  */
-export type OwnRead = { due: Invoice } | { left: string | null } | { odd: string };
+export type OwnRead = { due: Invoice } | { left: string | null } | { odd: PartFact };
 
 export interface MissedInvoice {
   invoiceNo: string;
@@ -42,9 +43,9 @@ export function readOwnInvoice(
   if (status === endpoint.absentStatus)
     return typeof body === 'object' && body !== null && !Array.isArray(body)
       ? { left: null }
-      : { odd: `HTTP ${status}, without the JSON in which the service says why` };
+      : { odd: { code: 'no_json' } };
   const value = endpoint.field === undefined ? body : valueAt(body, endpoint.field);
-  if (valueAt(value, 'invoice_no') !== known.invoiceNo) return { odd: `the answer is not about ${known.invoiceNo}` };
+  if (valueAt(value, 'invoice_no') !== known.invoiceNo) return { odd: { code: 'other_record' } };
   const said = valueAt(value, 'status');
   // An invoice is due in the state with which it stands on the list, whatever its name. Once it is not due, its amount is
   // nothing to check.
@@ -52,7 +53,7 @@ export function readOwnInvoice(
   if (typeof said === 'string' && said !== '' && !isListedSo && !states.includes(said))
     return { left: boundedText('invoice.left_status', said) };
   const invoice = readInvoice(value);
-  if (typeof invoice === 'string') return { odd: invoice };
+  if ('code' in invoice) return { odd: invoice };
   const customer = invoice.customer_code ?? known.customerCode;
   return { due: customer === null ? invoice : { ...invoice, customer_code: customer } };
 }
@@ -166,7 +167,7 @@ export async function missedInvoices(tx: Tx, limit: number): Promise<MissedInvoi
 async function metInvoice(tx: Tx): Promise<MissedInvoice | null> {
   const [row] = await tx.rows(
     `SELECT invoice_no, customer_code, status FROM invoice_staging
-      WHERE invoice_no IS NOT NULL AND list_state<>'' AND is_newest=1 AND malformed IS NULL ORDER BY invoice_no DESC LIMIT 1`,
+      WHERE invoice_no IS NOT NULL AND list_state<>'' AND is_newest=1 AND malformed_code IS NULL ORDER BY invoice_no DESC LIMIT 1`,
   );
   return row ? { ...row, isOffList: false } : null;
 }

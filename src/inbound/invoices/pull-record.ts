@@ -1,6 +1,8 @@
 import type { Settings } from '../../config/settings.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { deleteOldest } from '../../store/delete-oldest.js';
 import type { Horizon } from '../../store/elapsed-time.js';
+import { factColumns, factOf, factRow } from '../../store/fact-columns.js';
 import { boundedText, type Row, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { beginPasses, type PassState } from './list-proof.js';
@@ -25,9 +27,9 @@ export interface PullProgress {
   /** Invoices that the last reading of each of these groups met. */
   listed: number;
   /** Why the first group of lists that was not proven is not; null: all were proven so far. */
-  doubt: string | null;
+  doubt: Fact | null;
   /** Why no reading can prove the group of lists that is being read. */
-  groupDoubt?: string;
+  groupDoubt?: Fact;
   /** Invoices that were asked for by their numbers. */
   asked: number;
 }
@@ -51,13 +53,19 @@ export async function openPull(tx: Tx, { invoices, service }: Settings, nowMs: n
     'SELECT id, started_at, progress, progress_at FROM invoice_pull ORDER BY id DESC LIMIT 1',
   );
   const progress = last?.progress ? (JSON.parse(last.progress) as PullProgress) : null;
-  if (progress?.asks === asks && last.progressAt > nowMs - resumeWithinMs) {
-    await tx.run("UPDATE invoice_pull SET outcome='running', ended_at=NULL, reason=NULL WHERE id=?", [last.id]);
+  // An earlier version stored doubts as sentences: such a pull begins anew.
+  const hasSentence = typeof progress?.doubt === 'string' || typeof progress?.groupDoubt === 'string';
+  if (progress?.asks === asks && !hasSentence && last.progressAt > nowMs - resumeWithinMs) {
+    await tx.run(
+      "UPDATE invoice_pull SET outcome='running', ended_at=NULL, reason_code=NULL, reason_data=NULL WHERE id=?",
+      [last.id],
+    );
     return { id: last.id, startedAt: last.startedAt, progress };
   }
+  const { code, data } = factColumns({ code: 'pull_cut_short' });
   await tx.run(
-    "UPDATE invoice_pull SET outcome='failed', ended_at=?, reason='The process stopped before the pull ended.' WHERE outcome='running'",
-    [nowMs],
+    "UPDATE invoice_pull SET outcome='failed', ended_at=?, reason_code=?, reason_data=? WHERE outcome='running'",
+    [nowMs, code, data],
   );
   await tx.run('UPDATE invoice_pull SET progress=NULL WHERE progress IS NOT NULL');
   await clearStaging(tx);
@@ -111,16 +119,16 @@ export async function saveProgress(tx: Tx, pull: OpenPull, progress: PullProgres
 }
 
 /** The list stays as it is; the next pull goes on with what was read. */
-export async function failPull(tx: Tx, pull: OpenPull, reason: string, nowMs: number): Promise<void> {
-  await goOn(tx, pull, { outcome: 'failed', reason, ended_at: nowMs });
+export async function failPull(tx: Tx, pull: OpenPull, reason: Fact, nowMs: number): Promise<void> {
+  await goOn(tx, pull, { outcome: 'failed', ...factRow('reason', reason), ended_at: nowMs });
 }
 
 /** Outcome of a pull. */
 export interface PullEnd {
   /** Why the list is not proven; null: it is. */
-  doubt: string | null;
+  doubt: Fact | null;
   /** Why a brake holds the list; null: it was swapped in. */
-  held: string | null;
+  held: Fact | null;
   /** Columns that count what the pull found and changed. */
   counts: Readonly<Row>;
 }
@@ -136,11 +144,11 @@ export async function endPull(
   pull: OpenPull,
   ended: PullEnd,
   nowMs: number,
-): Promise<{ outcome: 'proven' | 'unproven' | 'held'; reason: string | null }> {
+): Promise<{ outcome: 'proven' | 'unproven' | 'held'; reason: Fact | null }> {
   const { pages, mostPasses: passes, asked, serviceTotal } = pull.progress;
   const outcome = outcomeOf(ended);
   const reason = ended.held ?? ended.doubt;
-  const end = { outcome, reason, ended_at: nowMs, progress: null };
+  const end = { outcome, ...factRow('reason', reason), ended_at: nowMs, progress: null };
   await goOn(tx, pull, { ...end, pages, passes, asked, service_total: serviceTotal, ...ended.counts });
   await clearStaging(tx);
   return { outcome, reason };
@@ -173,7 +181,7 @@ export interface LastPull {
   outcome: string;
   /** Whether its list was proven to be the service's list of one moment. */
   isProven: boolean;
-  reason: string | null;
+  reason: Fact | null;
   startedAt: number;
   endedAt: number | null;
   pages: number;
@@ -191,13 +199,13 @@ export interface LastPull {
 /** The newest pull, also one that failed; null before the first. */
 export async function lastPull(tx: Tx): Promise<LastPull | null> {
   const [row] = await tx.rows(
-    `SELECT id, outcome, reason, started_at, ended_at, pages, passes, listed, malformed, missed,
+    `SELECT id, outcome, reason_code, reason_data, started_at, ended_at, pages, passes, listed, malformed, missed,
             (SELECT MAX(ended_at) FROM invoice_pull WHERE outcome IN ('proven','unproven')) AS listed_at
        FROM invoice_pull ORDER BY id DESC LIMIT 1`,
   );
   if (!row) return null;
-  const { id, outcome, ...more } = row;
-  return { id, outcome, isProven: outcome === 'proven', ...more };
+  const { id, outcome, reasonCode, reasonData, ...more } = row;
+  return { id, outcome, isProven: outcome === 'proven', reason: factOf(reasonCode, reasonData), ...more };
 }
 
 /** Whether any pull has brought a list. */

@@ -1,5 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { appendAudit } from '../../audit/audit-log.js';
+import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { ListFact } from '../../model/facts/lists.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
@@ -7,7 +9,6 @@ import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
-import { tell } from '../../words/words.js';
 import { endDropAlert, judgeDrop } from './drop-brake.js';
 import { askForMissed } from './own-read.js';
 import { endPull, failPull, type OpenPull, openPull } from './pull-record.js';
@@ -25,7 +26,7 @@ async function pullTurn(
   context: JobContext,
   lease: ServiceLease,
   { waitsForTurn, signal }: PullOptions,
-): Promise<{ isProbe: boolean } | { held: string }> {
+): Promise<{ isProbe: boolean } | { held: Fact }> {
   const { nowMs, clock } = context;
   const { probeTurns } = lease;
   const gate = new SendGate(context, lease, null);
@@ -35,13 +36,13 @@ async function pullTurn(
       const outage = state.pauses.find(({ cause }) => cause === 'outage');
       const pauses = state.pauses.filter((pause) => pause !== outage);
       const held = gate.blockedBy({ ...state, pauses }, 'pull');
-      if (held) return { held: held.reason };
+      if (held) return { held: legacy(held.reason) };
       if (!outage) return { isProbe: false };
-      if (signal?.aborted) return { held: 'stopping' };
+      if (signal?.aborted) return { held: legacy('stopping') };
       probeTurns.reserve();
       const isDue = (outage.until_at ?? 0) <= nowMs();
       if (isDue && probeTurns.takeReserved(clock.monotonicMs())) return { isProbe: true };
-      if (!waitsForTurn) return { held: `the service is out of reach: ${outage.reason}` };
+      if (!waitsForTurn) return { held: legacy(`the service is out of reach: ${outage.reason}`) };
       await clock.sleep(turnPollMs, signal);
     }
   } finally {
@@ -71,7 +72,7 @@ export interface PullResult {
    * as it was; a pause kept the pull from running, or a brake what it read from being swapped in.
    */
   outcome: 'proven' | 'unproven' | 'failed' | 'held';
-  reason: string | null;
+  reason: Fact | null;
   pages: number;
   /** How often the list was read. */
   passes: number;
@@ -138,9 +139,9 @@ async function pullAlone(
   return { ...nothing, outcome: 'failed', reason, pages: open.progress.pages, passes: open.progress.passes.pass };
 }
 
-function missedInWords(kept: number, missed: number): string | null {
-  if (kept > 0) return `${kept} listed invoices that are missing wait for a person`;
-  return missed > 0 ? `${missed} listed invoices belong to no customer whose list was proven` : null;
+function missedFact(kept: number, missed: number): ListFact | null {
+  if (kept > 0) return { code: 'invoices_wait_for_person', count: kept };
+  return missed > 0 ? { code: 'invoices_of_unproven_lists', count: missed } : null;
 }
 
 async function swapIn(
@@ -158,13 +159,8 @@ async function swapIn(
     const swap = await around(tx, at, () => swapInvoices(tx, at, held !== null));
     await endDropAlert(tx, at);
     const { pages, mostPasses: passes, asked, serviceTotal } = open.progress;
-    const doubt = open.progress.doubt ?? missedInWords(kept, swap.missed);
-    const { outcome, reason } = await endPull(
-      tx,
-      open,
-      { doubt, held: held && tell(held), counts: { ...staged, ...swap } },
-      at,
-    );
+    const doubt = open.progress.doubt ?? missedFact(kept, swap.missed);
+    const { outcome, reason } = await endPull(tx, open, { doubt, held, counts: { ...staged, ...swap } }, at);
     const detail = { pullId, reason, pages, passes, asked, serviceTotal, ...staged, ...swap };
     await appendAudit(
       tx,

@@ -1,3 +1,4 @@
+import { type Fact, legacy } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
@@ -9,7 +10,7 @@ import { nextCustomer, type OpenPull, type PullProgress, saveProgress } from './
 import { endGroup, forgetDueReads, stagePage } from './staging.js';
 
 /** Some services know no page beyond the end of a list. `refusal`: nothing says that it is the end. */
-type Answered = InvoicePage | { isBeyondEnd: true; refusal?: string };
+type Answered = InvoicePage | { isBeyondEnd: true; refusal?: Fact };
 
 /**
  * Reads the lists of a pull, page by page, from where it is until all of them are proven or given up. Every page is stored with
@@ -22,7 +23,7 @@ export async function readLists(
   questions: ServiceReads,
   pull: OpenPull,
   onProgress?: (progress: { staged: number; total: number }) => void,
-): Promise<string | null> {
+): Promise<Fact | null> {
   const { states, scope, pageSize, maxPasses, maxListed, paging } = settings.invoices;
   const { path, successStatus } = settings.service.endpoints.listInvoices;
   while (pull.progress.phase === 'reading') {
@@ -55,9 +56,9 @@ export async function readLists(
       detail: { state, page, pass: passes.pass, ...(customer === '' ? {} : { customer }) },
     });
     if ('noAnswer' in asked) {
-      const reason = `page ${page} of ${state} could not be read: ${asked.noAnswer}`;
+      const reason = { code: 'page_not_read', page, state, reason: legacy(asked.noAnswer), atEnd: false } as const;
       if (asked.isRefused && isBehindEnd(passes)) {
-        const refusal = `${reason}. It comes after as many invoices as the service says there are, and only a page without invoices, or a 404, would show that these are all`;
+        const refusal = { ...reason, atEnd: true };
         pull.progress = await lease.write('end a list at a refusal', (tx) =>
           keepPage(tx, { isBeyondEnd: true, refusal }, nowMs()),
         );
@@ -117,11 +118,12 @@ export async function readLists(
   return null;
 
   /** Ends the group of lists that was read. @param doubt why it is not proven; null: it is */
-  async function endCustomer(tx: Tx, progress: PullProgress, doubt: string | null): Promise<PullProgress> {
+  async function endCustomer(tx: Tx, progress: PullProgress, doubt: Fact | null): Promise<PullProgress> {
     const { customer, passes, groupDoubt: _, ...more } = progress;
     await endGroup(tx, customer, doubt === null ? passes.pass : null);
     const next: PullProgress = { ...more, customer, passes };
-    if (doubt !== null) next.doubt ??= `${customer === '' ? '' : `customer ${customer}: `}${doubt}`;
+    if (doubt !== null)
+      next.doubt ??= customer === '' ? doubt : { code: 'customer_list_unproven', customer, reason: doubt };
     const following = scope === 'all' ? null : await nextCustomer(tx, customer);
     if (following === null) next.phase = 'asking';
     else Object.assign(next, { customer: following, passes: beginPasses(states.length, pageSize) });

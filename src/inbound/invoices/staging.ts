@@ -1,7 +1,8 @@
 import type { Invoice } from '../../model/record.js';
-import { boundedText, placeholders, type Row, upsertRows } from '../../store/rows.js';
+import { factColumns, factRow } from '../../store/fact-columns.js';
+import { placeholders, type Row, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import type { PageRow } from './invoice-page.js';
+import type { PageRow, RowFact } from './invoice-page.js';
 
 /** One of the service's lists: the invoices in one state, of all customers (`customer` is empty) or of one. */
 interface InvoiceList {
@@ -14,8 +15,8 @@ const chunkSize = 1_000;
 /** How many rows the pull in the making has staged. */
 export async function countStaged(tx: Tx) {
   const [row] = await tx.rows<{ listed: number; malformed: number }>(
-    `SELECT COALESCE(SUM(CASE WHEN malformed IS NULL THEN 1 ELSE 0 END), 0) AS listed,
-            COALESCE(SUM(CASE WHEN malformed IS NULL THEN 0 ELSE 1 END), 0) AS malformed
+    `SELECT COALESCE(SUM(CASE WHEN malformed_code IS NULL THEN 1 ELSE 0 END), 0) AS listed,
+            COALESCE(SUM(CASE WHEN malformed_code IS NULL THEN 0 ELSE 1 END), 0) AS malformed
        FROM invoice_staging WHERE is_newest=1 AND has_left=0`,
   );
   return row ?? { listed: 0, malformed: 0 };
@@ -67,8 +68,8 @@ export async function stagePage(
         const staged = stagedRow(list, row, firstPasses.get(row.key) ?? pass, pass);
         const number = numberOf(row) ?? '';
         const other = ofOthers.get(number);
-        const malformed = other === undefined ? staged.malformed : alsoListedFor(other);
-        return { ...staged, malformed, is_newest: hasLeft.has(number) ? 0 : 1 };
+        const aside = other === undefined ? {} : factRow('malformed', alsoListedFor(other));
+        return { ...staged, ...aside, is_newest: hasLeft.has(number) ? 0 : 1 };
       }),
     );
     await outdate(
@@ -80,7 +81,7 @@ export async function stagePage(
   return counts;
 }
 
-const alsoListedFor = (customer: string) => `invoice_no: it is also listed for customer ${customer}`;
+const alsoListedFor = (customer: string): RowFact => ({ code: 'invoice_also_listed', customer });
 
 /**
  * Two customers' invoices of one number are two invoices, of which the list could hold one: both are set aside.
@@ -98,12 +99,12 @@ async function setAsideForOthers(
     `SELECT invoice_no, list_customer FROM invoice_staging WHERE ${ofOthers}`,
     [...numbers, customer],
   );
+  const { code, data } = factColumns(alsoListedFor(customer));
   if (found.length > 0)
-    await tx.run(`UPDATE invoice_staging SET malformed=? WHERE malformed IS NULL AND ${ofOthers}`, [
-      boundedText('invoice_staging.malformed', alsoListedFor(customer)),
-      ...numbers,
-      customer,
-    ]);
+    await tx.run(
+      `UPDATE invoice_staging SET malformed_code=?, malformed_data=? WHERE malformed_code IS NULL AND ${ofOthers}`,
+      [code, data, ...numbers, customer],
+    );
   return new Map(found.map(({ invoiceNo, listCustomer }) => [invoiceNo, listCustomer]));
 }
 
@@ -118,7 +119,7 @@ export async function stageOwnRead(tx: Tx, invoiceNo: string, due: Invoice | nul
   if (due && (await tx.value(hasLeft, [`=${invoiceNo}`])) !== undefined) return;
   const row = due
     ? stagedRow(list, { key: `=${invoiceNo}`, invoice: due }, 0, 0)
-    : { ...stagedRow(list, { key: `=${invoiceNo}`, malformed: '', invoiceNo }, 0, 0), malformed: null, status: said };
+    : { ...stagedRow(list, { key: `=${invoiceNo}`, invoiceNo }, 0, 0), status: said };
   await upsertRows(
     tx,
     'invoice_staging',
@@ -155,7 +156,10 @@ export async function isGroupEnded(tx: Tx, customer: string): Promise<boolean> {
   return (await tx.select('SELECT 1 AS n FROM invoice_group WHERE list_customer=?', [customer])).length > 0;
 }
 
-function stagedRow(list: InvoiceList, row: PageRow, firstPass: number, lastPass: number): Row {
+/** A row of a page, or an invoice that has left, of which no more is known. */
+type StagedRow = PageRow | { key: string; invoiceNo: string };
+
+function stagedRow(list: InvoiceList, row: StagedRow, firstPass: number, lastPass: number): Row {
   const invoice = 'invoice' in row ? row.invoice : null;
   return {
     list_customer: list.customer,
@@ -166,7 +170,7 @@ function stagedRow(list: InvoiceList, row: PageRow, firstPass: number, lastPass:
     amount: invoice?.amount ?? null,
     due_date: invoice?.due_date ?? null,
     status: invoice?.status ?? null,
-    malformed: 'malformed' in row ? row.malformed : null,
+    ...factRow('malformed', 'malformed' in row ? row.malformed : null),
     has_left: 0,
     is_newest: 1,
     first_pass: firstPass,
@@ -174,7 +178,7 @@ function stagedRow(list: InvoiceList, row: PageRow, firstPass: number, lastPass:
   };
 }
 
-function numberOf(row: PageRow): string | null {
+function numberOf(row: StagedRow): string | null {
   return 'invoice' in row ? row.invoice.invoice_no : row.invoiceNo;
 }
 

@@ -7,7 +7,7 @@ import type { KnownInvoice } from './list-invoices.js';
 export const listIsProven = `EXISTS (SELECT 1 FROM invoice_group g WHERE g.is_proven=1
     AND (g.list_customer='' OR g.list_customer=invoice.customer_code))`;
 
-const staged = 'SELECT * FROM invoice_staging WHERE is_newest=1 AND malformed IS NULL AND has_left=0';
+const staged = 'SELECT * FROM invoice_staging WHERE is_newest=1 AND malformed_code IS NULL AND has_left=0';
 
 /** What invoices' own reads say is due; they stand in no list of the service. */
 const stagedOwnReads = `${staged} AND list_state=''`;
@@ -111,14 +111,14 @@ async function swapMalformed(tx: Tx, nowMs: number): Promise<void> {
   const odd = `SELECT 1 FROM invoice_staging s WHERE s.list_customer=invoice_malformed.list_customer
       AND s.list_state=invoice_malformed.list_state AND s.row_key=invoice_malformed.row_key`;
   await tx.run(
-    `DELETE FROM invoice_malformed WHERE NOT EXISTS (${odd} AND s.malformed IS NOT NULL)
+    `DELETE FROM invoice_malformed WHERE NOT EXISTS (${odd} AND s.malformed_code IS NOT NULL)
         AND (EXISTS (${odd}) OR NOT EXISTS (SELECT 1 FROM invoice_group g
               WHERE g.list_customer=invoice_malformed.list_customer AND g.is_proven=0))`,
   );
   await tx.run(
-    `INSERT INTO invoice_malformed (list_customer, list_state, row_key, invoice_no, reason, since_at)
-     SELECT s.list_customer, s.list_state, s.row_key, s.invoice_no, s.malformed, ? FROM invoice_staging s
-      WHERE s.malformed IS NOT NULL AND NOT EXISTS (SELECT 1 FROM invoice_malformed m WHERE ${same})`,
+    `INSERT INTO invoice_malformed (list_customer, list_state, row_key, invoice_no, reason_code, reason_data, since_at)
+     SELECT s.list_customer, s.list_state, s.row_key, s.invoice_no, s.malformed_code, s.malformed_data, ? FROM invoice_staging s
+      WHERE s.malformed_code IS NOT NULL AND NOT EXISTS (SELECT 1 FROM invoice_malformed m WHERE ${same})`,
     [nowMs],
   );
 }

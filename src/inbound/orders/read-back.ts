@@ -1,4 +1,5 @@
 import type { ServiceSettings } from '../../config/sections/service.js';
+import { type Fact, legacy } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
@@ -78,7 +79,7 @@ interface ReadOrdersBackResult {
   /** Could not be read for a reason of their own. */
   failed: number;
   /** Why it ended before all that were due were read, or null. */
-  stopped: string | null;
+  stopped: Fact | null;
 }
 
 /** Few, because webhooks and removals change meanwhile what is due. */
@@ -108,7 +109,7 @@ export async function readOrdersBack(
     if (due.length === 0) return result;
     for (const { sourceKey } of due) {
       while (client.rateLimiter.waiting > 0 && !signal?.aborted) await clock.sleep(pollMs, signal);
-      const stopped = signal?.aborted ? 'stopping' : await heldBy(gate, client);
+      const stopped = signal?.aborted ? legacy('stopping') : await heldBy(gate, client);
       if (stopped !== null) return { ...result, stopped };
       const one = await readOrder(context, client, lease, { sourceKey }, { signal, isPatient: true });
       if (one.kind === 'not_read' && !one.isItsOwn) return { ...result, stopped: one.reason };
@@ -121,11 +122,12 @@ export async function readOrdersBack(
   }
 }
 
-async function heldBy(gate: SendGate, client: ServiceClient): Promise<string | null> {
+async function heldBy(gate: SendGate, client: ServiceClient): Promise<Fact | null> {
   const state = await gate.state();
   const outage = state.pauses.find(({ cause }) => cause === 'outage');
-  if (outage) return `the service is out of reach: ${outage.reason}`;
-  return gate.blockedBy(state, 'pull')?.reason ?? client.rateLimiter.usedUp?.reason ?? null;
+  if (outage) return legacy(`the service is out of reach: ${outage.reason}`);
+  const reason = gate.blockedBy(state, 'pull')?.reason ?? client.rateLimiter.usedUp?.reason;
+  return reason === undefined ? null : legacy(reason);
 }
 
 /** To be called once before the first run: the settings may name other final states by now. */

@@ -1,4 +1,6 @@
 import { appendAudit } from '../../audit/audit-log.js';
+import { type Fact, legacy } from '../../model/facts/fact.js';
+import { outside } from '../../model/outside.js';
 import { type OrderItem, orderTotal, settingsOfRecord } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { noteStates } from '../../outbound/deliver/profile-notices.js';
@@ -59,7 +61,7 @@ export type OrderRead =
    * It could not be read. `isRefused`: asking again later brings nothing else. `isItsOwn`: the reason may lie with this order
    * alone, so that others may be read.
    */
-  | { kind: 'not_read'; reason: string; isRefused: boolean; isItsOwn: boolean };
+  | { kind: 'not_read'; reason: Fact; isRefused: boolean; isItsOwn: boolean };
 
 /** Below everything that is sent, also below the backlog. */
 const patientPriority = -2;
@@ -81,16 +83,16 @@ export async function readOrder(
   const { acknowledgement, endpoints } = settings.service;
   const endpoint = endpoints.readOrder;
   if (!endpoint)
-    return { kind: 'not_read', reason: 'service.endpoints.readOrder is not set', isRefused: true, isItsOwn: false };
+    return { kind: 'not_read', reason: { code: 'read_endpoint_not_set' }, isRefused: true, isItsOwn: false };
   const asked = await store.read('look for a delivered order', (tx) => boundOrder(tx, order));
   if (!asked) return { kind: 'unknown' };
   const { sourceKey, serviceId } = asked;
   const path = fillPath(endpoint.path, { order_id: serviceId, id: serviceId });
-  const giveUp = async (reason: string, isRefused: boolean): Promise<OrderRead> => {
+  const giveUp = async (reason: Fact, isRefused: boolean): Promise<OrderRead> => {
     await lease.write('note that an order was asked for', (tx) => noteOrderAsked(tx, sourceKey, nowMs()));
     return { kind: 'not_read', reason, isRefused, isItsOwn: true };
   };
-  if ('problem' in path) return giveUp(path.problem, true);
+  if ('problem' in path) return giveUp({ code: 'path_not_fillable', problem: outside(path.problem) }, true);
   const manner = isPatient ? { priority: patientPriority, tries: 1 } : { tries };
   let kept: OrderRead = { kind: 'unknown' };
   const answer = await new ServiceReads(context, client, lease, { signal, ...manner }).ask<OrderShown>({
@@ -108,8 +110,8 @@ export async function readOrder(
   });
   if (!('noAnswer' in answer)) return kept;
   const { noAnswer, verdict, isRefused } = answer;
-  if (ownVerdicts.includes(verdict)) return giveUp(noAnswer, isRefused);
-  return { kind: 'not_read', reason: noAnswer, isRefused, isItsOwn: false };
+  if (ownVerdicts.includes(verdict)) return giveUp(legacy(noAnswer), isRefused);
+  return { kind: 'not_read', reason: legacy(noAnswer), isRefused, isItsOwn: false };
 }
 
 /** These may be about one order alone: the others are still read. */
@@ -129,7 +131,7 @@ async function keep(
   // Whether an update of ours that was answered meanwhile, or is on its way, came before or after this reading is unknown.
   if (now.revision !== asked.revision || (await isBeingSent(tx, sourceKey))) {
     await noteOrderAsked(tx, sourceKey, at);
-    return { kind: 'not_read', reason: 'an update of it was sent while it was read', isRefused: false, isItsOwn: true };
+    return { kind: 'not_read', reason: { code: 'sent_while_read' }, isRefused: false, isItsOwn: true };
   }
   const { service, orders } = settingsOfRecord(settings, sourceKey);
   const { reading, news } = judgeOrderRead(now.reading, shown, {

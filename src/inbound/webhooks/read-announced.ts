@@ -1,4 +1,6 @@
 import { appendAudit } from '../../audit/audit-log.js';
+import type { ListFact } from '../../model/facts/lists.js';
+import { outside } from '../../model/outside.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
@@ -19,8 +21,10 @@ interface AnnouncedReads {
   /** Ids of events for which the whole list has to be pulled. */
   needPull: string[];
   /** Events for which there is nothing to read, by the reason. */
-  endAtOnce: Map<string, StoredEvent[]>;
+  endAtOnce: Map<NothingToRead, StoredEvent[]>;
 }
+
+type NothingToRead = 'invoices_not_read' | 'orders_not_read' | 'event_names_no_order';
 
 /** Sorts events by what has to be read for them. Pure. @param can what this installation reads */
 export function announcedReads(
@@ -28,18 +32,18 @@ export function announcedReads(
   can: { invoices: boolean; ownRead: boolean; orders: boolean },
 ): AnnouncedReads {
   const reads: AnnouncedReads = { invoices: new Map(), orders: new Map(), needPull: [], endAtOnce: new Map() };
-  const add = (to: Map<string, StoredEvent[]>, name: string, event: StoredEvent) =>
+  const add = <Name extends string>(to: Map<Name, StoredEvent[]>, name: Name, event: StoredEvent) =>
     to.set(name, [...(to.get(name) ?? []), event]);
   for (const event of events) {
     const { about } = event;
     const subject = event.subject !== null && canStandInPath(event.subject) ? event.subject : null;
     if (about === 'invoice') {
-      if (!can.invoices) add(reads.endAtOnce, 'invoices are not read (invoices.enabled)', event);
+      if (!can.invoices) add(reads.endAtOnce, 'invoices_not_read', event);
       else if (can.ownRead && subject !== null) add(reads.invoices, subject, event);
       else reads.needPull.push(event.id);
-    } else if (!can.orders) add(reads.endAtOnce, 'orders are not read (service.endpoints.readOrder)', event);
+    } else if (!can.orders) add(reads.endAtOnce, 'orders_not_read', event);
     else if (subject !== null) add(reads.orders, subject, event);
-    else add(reads.endAtOnce, 'it names no order (webhooks.fields.orderId)', event);
+    else add(reads.endAtOnce, 'event_names_no_order', event);
   }
   return reads;
 }
@@ -102,7 +106,6 @@ const mostFailuresInRow = 5;
 const mayBecomeOursMs = 120_000;
 /** After so long without a reading, an event is left to the schedule. */
 const giveUpMs = 3_600_000;
-const givenUp = 'could not be read for an hour; the schedule finds what changed';
 
 /**
  * What came of one record. `read` and `ended`: its events are over. `pull`: only the whole list can tell. `failed`: it could
@@ -135,7 +138,7 @@ export async function readAnnounced(
     ownRead: readInvoice !== undefined,
     orders: readOrder !== undefined,
   });
-  for (const [outcome, unread] of reads.endAtOnce) await end(context, lease, unread, outcome);
+  for (const [code, unread] of reads.endAtOnce) await end(context, lease, unread, { code });
   result.needsPull = reads.needPull.length > 0;
   result.waits = pending.some(({ length }) => length === atOnce);
   for (const [records, readOne] of [
@@ -146,7 +149,8 @@ export async function readAnnounced(
     for (const [subject, about] of shuffled(records, random)) {
       if ((await gate.check('pull')) !== null) return { ...result, waits: true };
       const outcome = await readOne({ context, client, lease, signal }, subject, about);
-      if (outcome === 'failed' && (await areLongAgo(context, about))) await end(context, lease, about, givenUp);
+      if (outcome === 'failed' && (await areLongAgo(context, about)))
+        await end(context, lease, about, { code: 'event_given_up' });
       else if (outcome === 'failed' || outcome === 'too_early') result.waits = true;
       else if (outcome === 'pull') result.needsPull = true;
       else if (outcome === 'read') result.read++;
@@ -166,8 +170,8 @@ export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, sinc
     const pull = await lastPull(tx);
     if (!pull || pull.startedAt < since || !['proven', 'unproven', 'held'].includes(pull.outcome)) return false;
     // What a brake holds may wait for days: pulling once more for an event would read the same, every half minute.
-    const held = pull.outcome === 'held' ? ', and a brake holds it' : '';
-    await endInvoiceEvents(tx, pull.startedAt, `the list was pulled (pull ${pull.id})${held}`, nowMs());
+    const outcome = { code: 'list_pulled', pullId: pull.id, held: pull.outcome === 'held' } as const;
+    await endInvoiceEvents(tx, pull.startedAt, outcome, nowMs());
     return true;
   });
 }
@@ -199,7 +203,7 @@ async function readAnnouncedInvoice(
       isOdd = 'odd' in said || (known.isKnown ? isAbsent(said) : 'due' in said && scope !== 'all');
       if (isOdd) return;
       const change = await applyOwnRead(tx, known, said, sentAtMs, nowMs);
-      await endEvents(tx, about, change ?? 'nothing had changed', nowMs);
+      await endEvents(tx, about, change ?? { code: 'nothing_changed' }, nowMs);
       const outcome = change === null ? 'same' : 'changed';
       const detail = { invoiceNo, change, events: about.length };
       await appendAudit(tx, [{ event: 'webhook', outcome, actor, detail }], nowMs);
@@ -218,14 +222,14 @@ async function readAnnouncedOrder(
   const read = await readOrder(context, client, lease, { orderId }, { signal, tries: 1 });
   if (read.kind === 'unknown' && mayBecomeOurs) return 'too_early';
   if (read.kind === 'not_read' && !read.isRefused) return 'failed';
-  await end(context, lease, about, inWords(read));
+  await end(context, lease, about, outcomeOf(read));
   return read.kind === 'read' ? 'read' : 'ended';
 }
 
-function inWords(read: OrderRead): string {
-  if (read.kind === 'read') return `read: ${read.status}${read.changed ? '' : ', as before'}`;
-  if (read.kind === 'not_read') return `not read: ${read.reason}`;
-  return read.kind === 'gone' ? 'the service has no such order' : 'no order of ours';
+function outcomeOf(read: OrderRead): ListFact {
+  if (read.kind === 'read') return { code: 'order_read', state: outside(read.status), changed: read.changed };
+  if (read.kind === 'not_read') return { code: 'order_not_read', reason: read.reason };
+  return { code: read.kind === 'gone' ? 'order_not_there' : 'order_not_ours' };
 }
 
 /** Whether an unknown order may turn out to be ours: the service may announce it before it answers our create. */
@@ -253,7 +257,7 @@ async function end(
   { nowMs }: JobContext,
   lease: ServiceLease,
   about: readonly StoredEvent[],
-  outcome: string,
+  outcome: ListFact,
 ): Promise<void> {
   await lease.write('end events', (tx) => endEvents(tx, about, outcome, nowMs()));
 }

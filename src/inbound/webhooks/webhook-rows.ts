@@ -1,6 +1,7 @@
+import type { Fact } from '../../model/facts/fact.js';
 import { deleteOldest } from '../../store/delete-oldest.js';
 import type { Horizon } from '../../store/elapsed-time.js';
-import { boundedText } from '../../store/rows.js';
+import { factColumns, factOf } from '../../store/fact-columns.js';
 import type { Tx } from '../../store/store.js';
 import type { WebhookEvent } from './webhook-handler.js';
 
@@ -9,7 +10,7 @@ type WebhookState = 'pending' | 'done';
 
 export interface StoredEvent extends WebhookEvent {
   state: WebhookState;
-  outcome: string | null;
+  outcome: Fact | null;
   receivedAt: number;
   handledAt: number | null;
 }
@@ -28,7 +29,7 @@ export async function insertEvent(tx: Tx, event: WebhookEvent, nowMs: number): P
   const before = await tx.value<string>(`SELECT state FROM webhook_event WHERE event_id=?${tx.forUpdate}`, [event.id]);
   // Later by a millisecond at least, so that a read under way for the event before does not end this one.
   await tx.run(
-    `UPDATE webhook_event SET state='pending', outcome=NULL, handled_at=NULL,
+    `UPDATE webhook_event SET state='pending', outcome_code=NULL, outcome_data=NULL, handled_at=NULL,
             received_at=CASE WHEN received_at<? THEN ? ELSE received_at+1 END
       WHERE event_id=?`,
     [nowMs, nowMs, event.id],
@@ -36,15 +37,21 @@ export async function insertEvent(tx: Tx, event: WebhookEvent, nowMs: number): P
   return before === 'done';
 }
 
-const columns = 'event_id AS id, type, about, subject, state, outcome, received_at, handled_at';
+const columns = 'event_id AS id, type, about, subject, state, outcome_code, outcome_data, received_at, handled_at';
+
+const eventOf = ({ outcomeCode, outcomeData, ...event }: RowOf): StoredEvent =>
+  ({ ...event, outcome: factOf(outcomeCode, outcomeData) }) as StoredEvent;
+
+type RowOf = Omit<StoredEvent, 'outcome'> & { outcomeCode: string | null; outcomeData: string | null };
 
 /** Events whose invoice or order has to be read, the oldest first. */
 export async function pendingEvents(tx: Tx, about: 'invoice' | 'order', limit: number): Promise<StoredEvent[]> {
-  return tx.rows(
+  const rows = await tx.rows<RowOf>(
     `SELECT ${columns} FROM webhook_event
       WHERE state='pending' AND about=? ORDER BY received_at, event_id LIMIT ${Math.trunc(limit)}`,
     [about],
   );
+  return rows.map(eventOf);
 }
 
 /** The newest events first; of those that come after this one in that order, where it is given. */
@@ -54,33 +61,35 @@ export async function listEvents(
   after: Pick<StoredEvent, 'receivedAt' | 'id'> | null = null,
 ): Promise<StoredEvent[]> {
   const where = after === null ? '' : 'WHERE received_at<=? AND (received_at<? OR event_id>?)';
-  return tx.rows(
+  const rows = await tx.rows<RowOf>(
     `SELECT ${columns} FROM webhook_event ${where} ORDER BY received_at DESC, event_id LIMIT ${Math.trunc(limit)}`,
     after === null ? [] : [after.receivedAt, after.receivedAt, after.id],
   );
+  return rows.map(eventOf);
 }
 
-/** Ends events, with what came of them in words. One that came once more since it was looked up stays pending. */
+/** Ends events, with what came of them. One that came once more since it was looked up stays pending. */
 export async function endEvents(
   tx: Tx,
   events: readonly Pick<StoredEvent, 'id' | 'receivedAt'>[],
-  outcome: string,
+  outcome: Fact,
   nowMs: number,
 ): Promise<void> {
   if (events.length === 0) return;
   const same = events.map(() => '(event_id=? AND received_at=?)').join(' OR ');
-  await tx.run(`UPDATE webhook_event SET state='done', outcome=?, handled_at=? WHERE state='pending' AND (${same})`, [
-    boundedText('webhook_event.outcome', outcome),
-    nowMs,
-    ...events.flatMap(({ id, receivedAt }) => [id, receivedAt]),
-  ]);
+  const { code, data } = factColumns(outcome);
+  await tx.run(
+    `UPDATE webhook_event SET state='done', outcome_code=?, outcome_data=?, handled_at=? WHERE state='pending' AND (${same})`,
+    [code, data, nowMs, ...events.flatMap(({ id, receivedAt }) => [id, receivedAt])],
+  );
 }
 
 /** Ends events about invoices that came before this time. */
-export async function endInvoiceEvents(tx: Tx, before: number, outcome: string, nowMs: number): Promise<void> {
+export async function endInvoiceEvents(tx: Tx, before: number, outcome: Fact, nowMs: number): Promise<void> {
+  const { code, data } = factColumns(outcome);
   await tx.run(
-    "UPDATE webhook_event SET state='done', outcome=?, handled_at=? WHERE state='pending' AND about='invoice' AND received_at<?",
-    [boundedText('webhook_event.outcome', outcome), nowMs, before],
+    "UPDATE webhook_event SET state='done', outcome_code=?, outcome_data=?, handled_at=? WHERE state='pending' AND about='invoice' AND received_at<?",
+    [code, data, nowMs, before],
   );
 }
 

@@ -1,3 +1,4 @@
+import type { ListFact } from '../../model/facts/lists.js';
 import type { Tx } from '../../store/store.js';
 
 /** A pull that ended, and how many unannounced invoices it took off the list. */
@@ -14,19 +15,19 @@ const findingsInRow = 3;
  * since before the first of them. Pure.
  * @param pulls in any order
  * @param listeningSince when a listener last started; earlier payments could not be announced
- * @returns a sentence for a person, or null
+ * @returns null where they have not
  */
 export function webhooksSeemStopped(
   pulls: readonly PullFinding[],
   lastInvoiceEventAt: number | null,
   listeningSince: number | null,
-): string | null {
+): ListFact | null {
   if (listeningSince === null) return null;
   const since = Math.max(lastInvoiceEventAt ?? 0, listeningSince);
   const unannounced = pulls.filter((pull) => pull.unlisted > 0 && pull.startedAt > since);
   if (unannounced.length < findingsInRow) return null;
   const invoices = unannounced.reduce((sum, { unlisted }) => sum + unlisted, 0);
-  return `webhooks seem to have stopped: ${unannounced.length} pulls found ${invoices} invoices gone from the list that no event announced. Check the reverse proxy, and the address and the kinds of events that the service was given`;
+  return { code: 'webhooks_stopped', pulls: unannounced.length, invoices };
 }
 
 /** How often something came, and when last. `listening` is the start of a listener. */
@@ -65,7 +66,7 @@ export async function readWebhookStatus(tx: Tx) {
     /** Events that have to be read about. */
     pending: pending ?? 0,
     tally: tally.filter(({ name }) => name !== 'listening'),
-    /** That webhooks seem to have stopped, in words, or null. */
+    /** That webhooks seem to have stopped, or null. */
     stopped: webhooksSeemStopped(pulls, await lastReceivedAt(tx, "WHERE about='invoice'"), listeningSinceAt),
   };
 }

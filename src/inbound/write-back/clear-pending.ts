@@ -1,4 +1,6 @@
 import { ErpError, type ErpReader, type ReadCustomer, type ReadOrder } from '../../erp/erp-reader.js';
+import type { ListFact } from '../../model/facts/lists.js';
+import { outside } from '../../model/outside.js';
 import type { Entity } from '../../model/record.js';
 import { isShortened } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -73,12 +75,16 @@ export async function stillPending(
   reader: ErpReader,
   entity: Entity,
   cleared: readonly ClearChange[],
-): Promise<Map<string, string>> {
+): Promise<Map<string, ListFact>> {
   const before = new Map(cleared.map(({ key, row }) => [key, row.changed_at]));
   const rows = (await readPending(reader, entity, [...before.keys()])) ?? [];
   const same = rows.filter(({ sourceKey, changedAt }) => before.get(sourceKey) === changedAt);
-  const reason = (changedAt: string | null) =>
-    `it is pending as before after writeBack.${entity}s.clearPending ran with :changed_at ${changedAt}; correct the statement.`;
+  const kind = entity === 'order' ? 'orders' : 'customers';
+  const reason = (changedAt: string | null): ListFact => ({
+    code: 'still_pending',
+    kind,
+    changedAt: changedAt === null ? null : outside(changedAt),
+  });
   return new Map(same.map(({ sourceKey, changedAt }) => [sourceKey, reason(changedAt)]));
 }
 

@@ -1,5 +1,5 @@
 import type { AlertFact } from '../../model/facts/alerts.js';
-import { legacy } from '../../model/facts/fact.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { type WriteBackKind, writeBackKinds } from '../../model/write-back.js';
 import { endAlert, raiseAlert } from '../../store/alerts.js';
 import type { Tx } from '../../store/store.js';
@@ -15,7 +15,7 @@ export const writeBackCauses = {
 function failingAlert(progress: readonly WriteBackProgress[]): AlertFact | null {
   const failing = progress.filter(({ failures, failure }) => failures > 0 && failure);
   if (failing.length === 0) return null;
-  const failures = new Map(failing.map(({ failure }) => [failure, legacy(failure as string)]));
+  const failures = new Map(failing.map(({ failure }) => [JSON.stringify(failure), failure as Fact]));
   return {
     code: 'write_back_failing',
     targets: failing.map(({ kind }) => kind),
@@ -45,7 +45,7 @@ export async function noteWriteBackAlerts(
       writeBackCauses.refused,
       {
         code: 'write_back_refused',
-        refusals: refusals.map(({ refusal, ...row }) => ({ ...row, refusal: legacy(refusal) })),
+        refusals,
       },
       nowMs,
     );

@@ -1,6 +1,8 @@
 import type { ErpReader } from '../../erp/erp-reader.js';
 import { clearPendingOf, type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
 import type { AlertFact } from '../../model/facts/alerts.js';
+import type { Fact } from '../../model/facts/fact.js';
+import type { ListFact } from '../../model/facts/lists.js';
 import { defaultSource, type Entity, parseSourceKey, sourceOf } from '../../model/record.js';
 import type { WriteBackChange, WriteBackKind, WriteBackRow } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -115,7 +117,7 @@ export class WriteBackBatch {
     }));
     const planned = planWrites(keys, rows, written, nowMs());
     if (planned.length > 0) await this.#noteIntent(planned, written);
-    const refusals = planned.length > 0 ? await this.#sendWatched(planned) : new Map<string, string>();
+    const refusals = planned.length > 0 ? await this.#sendWatched(planned) : new Map<string, Fact>();
     this.written += planned.length - refusals.size;
     const hashes = new Map(planned.map(({ key, hash }) => [key, hash]));
     const rests = (key: string) => {
@@ -160,7 +162,7 @@ export class WriteBackBatch {
   readonly #mayCommit = () => this.parts.lease.renew();
 
   /** Sets back the flags by which these records are pending, where the service has what their rows say. @returns why not, by key */
-  async #clearPending(keys: readonly string[]): Promise<Map<string, string>> {
+  async #clearPending(keys: readonly string[]): Promise<Map<string, Fact>> {
     const { context, reader, writer, lease, kind } = this.parts;
     const entity = entityOf[kind];
     if (kind === 'invoices' || entity === null || !clearPendingOf(context.settings.writeBack, entity)) return new Map();
@@ -174,14 +176,14 @@ export class WriteBackBatch {
   }
 
   /** The first write of a run is watched, where a statement may touch what capture reads. */
-  async #sendWatched(planned: readonly PlannedWrite[]): Promise<Map<string, string>> {
+  async #sendWatched(planned: readonly PlannedWrite[]): Promise<Map<string, Fact>> {
     const { context, reader, writer, lease, kind } = this.parts;
     const { settings, log, nowMs } = context;
     const entity = entityOf[kind];
     if (this.#watchedOwnChange || entity === null || settings.writeBack[kind].upsert === undefined)
       return this.#send(planned, (changes) => writer.write(kind, changes, this.#mayCommit));
     this.#watchedOwnChange = true;
-    let refusals = new Map<string, string>();
+    let refusals = new Map<string, Fact>();
     const keys = planned.map(({ key }) => key);
     const moves = await movesChangedAt(reader, entity, keys, async () => {
       refusals = await this.#send(planned, (changes) => writer.write(kind, changes, this.#mayCommit));
@@ -200,7 +202,7 @@ export class WriteBackBatch {
   async #send(
     planned: readonly Pick<PlannedWrite, 'key' | 'row'>[],
     write: (changes: readonly WriteBackChange[]) => Promise<void>,
-  ): Promise<Map<string, string>> {
+  ): Promise<Map<string, Fact>> {
     const { context, lease, kind } = this.parts;
     const { orders, customers } = context.settings;
     const parts = { orders: orders.key.length, customers: customers.key?.length ?? 1, invoices: 1 }[kind];
@@ -211,7 +213,7 @@ export class WriteBackBatch {
     } catch (error) {
       if (!(error instanceof WriteBackError) || error.kind !== 'row') throw error;
       const [only] = planned;
-      if (planned.length === 1 && only) return new Map([[only.key, this.#refusalInWords(error)]]);
+      if (planned.length === 1 && only) return new Map([[only.key, this.#refusalOf(error)]]);
       const middle = Math.ceil(planned.length / 2);
       await lease.keep();
       const first = await this.#send(planned.slice(0, middle), write);
@@ -220,8 +222,9 @@ export class WriteBackBatch {
   }
 
   /** A database may quote the row, and personal data stays only where `waybill forget` finds it. */
-  #refusalInWords(error: WriteBackError): string {
-    if (this.parts.kind !== 'customers') return error.message;
-    return `the ERP refuses the row (${(error.cause as { code?: string } | undefined)?.code ?? 'no code'}).`;
+  #refusalOf(error: WriteBackError): ListFact {
+    if (this.parts.kind !== 'customers') return error.fact;
+    const { code } = (error.cause ?? {}) as { code?: string };
+    return { code: 'erp_refuses_row', errorCode: code ?? null };
   }
 }

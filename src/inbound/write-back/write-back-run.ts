@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { appendAudit } from '../../audit/audit-log.js';
 import { clearPendingOf, type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
 import type { WriteBackKind } from '../../model/write-back.js';
@@ -209,9 +210,9 @@ export class WriteBackRun {
     if (!progress) throw error;
     const at = nowMs();
     const kind = this.#kind;
-    const { message: failure } = error;
+    const { fact: failure } = error;
     const failures = progress.failures + 1;
-    const isNew = progress.failure !== failure;
+    const isNew = !isDeepStrictEqual(progress.failure, failure);
     if (isNew) log.error('Write-back failed', { kind, error: failure });
     await this.#lease.write('note that the write-back failed', async (tx) => {
       const nextTryAt = at + writeBackDelayMs(failures);

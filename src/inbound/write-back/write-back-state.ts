@@ -1,7 +1,9 @@
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { type WriteBackKind, writeBackKinds } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { clockToleranceMs } from '../../store/clock.js';
+import { factOf, factRow } from '../../store/fact-columns.js';
 import { Lease } from '../../store/lease.js';
 import { placeholders, upsertRows } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
@@ -13,7 +15,7 @@ export interface WrittenRow {
   /** Of the row that was written or refused; null: it is not known what the ERP holds. */
   contentHash: string | null;
   /** Why the ERP refuses it; null: it has it. */
-  refusal: string | null;
+  refusal: Fact | null;
   nextTryAt: number | null;
 }
 
@@ -23,12 +25,17 @@ export async function readWritten(
   keys: readonly string[],
 ): Promise<Map<string, WrittenRow>> {
   if (keys.length === 0) return new Map();
-  const rows = await tx.rows<WrittenRow>(
-    `SELECT record_key, content_hash, refusal, next_try_at FROM write_back_row
+  const rows = await tx.rows(
+    `SELECT record_key, content_hash, refusal_code, refusal_data, next_try_at FROM write_back_row
       WHERE kind=? AND record_key IN ${placeholders(keys.length)}`,
     [kind, ...keys],
   );
-  return new Map(rows.map((row) => [row.recordKey, row]));
+  return new Map(
+    rows.map(({ refusalCode, refusalData, ...row }) => [
+      row.recordKey,
+      { ...row, refusal: factOf(refusalCode, refusalData) } as WrittenRow,
+    ]),
+  );
 }
 
 export async function saveWritten(tx: Tx, kind: WriteBackKind, rows: readonly WrittenRow[]): Promise<void> {
@@ -36,7 +43,7 @@ export async function saveWritten(tx: Tx, kind: WriteBackKind, rows: readonly Wr
     tx,
     'write_back_row',
     ['kind', 'record_key'],
-    rows.map((row) => ({ kind, ...row })),
+    rows.map(({ refusal, ...row }) => ({ kind, ...row, ...factRow('refusal', refusal) })),
   );
 }
 
@@ -80,13 +87,19 @@ export async function dueRefusals(tx: Tx, kind: WriteBackKind, nowMs: number, li
 /** How many rows the ERP refuses, and one of them. */
 export async function countRefusals(
   tx: Tx,
-): Promise<{ kind: WriteBackKind; count: number; recordKey: string; refusal: string }[]> {
-  return tx.rows(
-    `SELECT r.kind, r.count, w.record_key, w.refusal
+): Promise<{ kind: WriteBackKind; count: number; recordKey: string; refusal: Fact }[]> {
+  const rows = await tx.rows(
+    `SELECT r.kind, r.count, w.record_key, w.refusal_code, w.refusal_data
        FROM (SELECT kind, COUNT(*) AS count, MIN(record_key) AS record_key FROM write_back_row
               WHERE next_try_at IS NOT NULL GROUP BY kind) r
        JOIN write_back_row w ON w.kind=r.kind AND w.record_key=r.record_key ORDER BY r.kind`,
   );
+  return rows.map(({ refusalCode, refusalData, kind, count, recordKey }) => ({
+    kind,
+    count,
+    recordKey,
+    refusal: factOf(refusalCode, refusalData) as Fact,
+  }));
 }
 
 /**
@@ -116,22 +129,22 @@ export interface WriteBackProgress {
   /** Failures in a row since then. */
   failures: number;
   failingSince: number | null;
-  failure: string | null;
+  failure: Fact | null;
   /** After a failure; null: at once. */
   nextTryAt: number | null;
 }
 
 export async function listWriteBack(tx: Tx): Promise<WriteBackProgress[]> {
-  type ProgressRow = Omit<WriteBackProgress, 'sweep'> & { sweepPhase: SweepPhase | null; sweepAfter: string | null };
-  const rows = await tx.rows<ProgressRow>('SELECT * FROM write_back_target ORDER BY kind');
-  return rows.map(({ sweepPhase: phase, sweepAfter: after, ...row }) => {
-    return { ...row, sweep: phase === null ? null : { phase, after } };
+  const rows = await tx.rows('SELECT * FROM write_back_target ORDER BY kind');
+  return rows.map(({ sweepPhase: phase, sweepAfter: after, failureCode, failureData, ...row }) => {
+    const sweep = phase === null ? null : { phase, after };
+    return { ...row, sweep, failure: factOf(failureCode, failureData) } as WriteBackProgress;
   });
 }
 
-export async function saveWriteBack(tx: Tx, { sweep, ...progress }: WriteBackProgress): Promise<void> {
-  const row = { ...progress, sweepPhase: sweep?.phase ?? null, sweepAfter: sweep?.after ?? null };
-  await upsertRows(tx, 'write_back_target', ['kind'], [row]);
+export async function saveWriteBack(tx: Tx, { sweep, failure, ...progress }: WriteBackProgress): Promise<void> {
+  const position = { sweepPhase: sweep?.phase ?? null, sweepAfter: sweep?.after ?? null };
+  await upsertRows(tx, 'write_back_target', ['kind'], [{ ...progress, ...position, ...factRow('failure', failure) }]);
 }
 
 /**
@@ -167,7 +180,9 @@ export async function writeAgain(context: JobContext): Promise<string | null> {
   if (!answer.held) return answer.holder;
   try {
     await answer.lease.write('have everything written back again', async (tx) => {
-      await tx.run('UPDATE write_back_row SET content_hash=NULL, refusal=NULL, next_try_at=NULL');
+      await tx.run(
+        'UPDATE write_back_row SET content_hash=NULL, refusal_code=NULL, refusal_data=NULL, next_try_at=NULL',
+      );
       for (const progress of await listWriteBack(tx))
         await saveWriteBack(tx, { ...progress, sweep: sweepStart, nextTryAt: null });
     });

@@ -1,4 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { type WriteBackKind, writeBackKinds } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { goLiveProblem } from '../../outbound/deliver/go-live.js';
@@ -16,7 +17,7 @@ export interface WriteBackResult {
   /** Records that the ERP refused this time. */
   refused: number;
   /** Why a kind could not be written. */
-  failures: { kind: WriteBackKind; reason: string }[];
+  failures: { kind: WriteBackKind; reason: Fact }[];
 }
 
 /**
@@ -53,7 +54,7 @@ export async function writeBack(
       result.written[kind] = outcome.written;
       result.refused += outcome.refused;
       if (outcome.failure === null) continue;
-      result.failures.push({ kind, reason: outcome.failure.message });
+      result.failures.push({ kind, reason: outcome.failure.fact });
       isCertain ||= outcome.failure.kind === 'target';
     }
     await lease.write('note how the write-back went', async (tx) => {

@@ -5,6 +5,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
+import { tell } from '../../words/words.js';
 import type { FieldDifference } from './compare-record.js';
 import type { Judgement } from './judge-pair.js';
 import type { ComparedPage, NewFinding, Reconciliation, Tally } from './reconcile-rows.js';
@@ -41,7 +42,7 @@ export async function reconcileInvoices(
     },
   });
   if (pulled.outcome === 'failed' || pulled.outcome === 'held')
-    throw new Stopped(pulled.reason ?? 'the list of invoices could not be read');
+    throw new Stopped(pulled.reason ? tell(pulled.reason) : 'the list of invoices could not be read');
   const { before, after, findings } = seen;
   const sums = addSums(
     before.map((one) => sumOf(one, currency, 'erp')),
@@ -63,7 +64,7 @@ function proofOf({ outcome, passes, pages, reason }: PullResult): string {
   const read = `read ${passes} times, on ${pages} pages`;
   return outcome === 'proven'
     ? `Proven: the list was ${read}, and two readings in a row agree.`
-    : `Not proven: the list was ${read}, and ${reason}`;
+    : `Not proven: the list was ${read}, and ${reason ? tell(reason) : 'nothing says why'}`;
 }
 
 interface DayRow {

@@ -10,6 +10,7 @@ import { openAlerts } from '../../../src/store/alerts.js';
 import { tell } from '../../../src/words/words.js';
 import { alertsInWords } from '../../support/alerts.js';
 import { type LabOptions, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
+import { toldRows } from '../../support/told-rows.js';
 
 describe('dropBrake', () => {
   const limits = { maxDrops: 10, maxDropShare: 0.5 };
@@ -67,9 +68,9 @@ onAnyLab('a drop of many invoices at once', (kit) => {
     const since = Date.now();
     expect((await lab.pull()).outcome).to.equal('held');
     expect(await withServiceLease(lab.context, (lease) => endPulled(lab.context, lease, since))).to.equal(true);
-    const [event] = await kit.rows('SELECT state, outcome FROM webhook_event');
+    const [event] = toldRows(await kit.rows('SELECT state, outcome_code, outcome_data FROM webhook_event'));
     expect(event).to.deep.include({ state: 'done' });
-    expect(event?.outcome).to.match(/^the list was pulled \(pull \d+\), and a brake holds it$/);
+    expect(event?.outcome).to.match(/^the list was pulled \(pull \d+\), and the safety limit holds it$/);
   });
 
   it('waits for a person: the list stays whole, with an alert that says how many and which, until the service shows it again', async () => {
@@ -142,7 +143,7 @@ onAnyLab('a drop of many invoices at once', (kit) => {
     // Nine of eleven are no more than maxDrops, but they were held.
     const kept = await lab.pull();
     expect(kept).to.deep.include({ outcome: 'unproven', unlisted: 0, leaving: 9 });
-    expect(kept.reason).to.equal('9 listed invoices that are missing wait for a person');
+    expect(kept.reason).to.deep.equal({ code: 'invoices_wait_for_person', count: 9 });
     expect((await alerts())[0]?.message).to.match(/^9 invoices that were held are missing still, and stay listed: INV/);
     const since = (await held()).rows.map(({ invoice_no }) => invoice_no);
     expect(await confirmDrop(lab.context, since, 'paid as well')).to.equal(9);

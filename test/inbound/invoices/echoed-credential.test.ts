@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
+import { toldRows } from '../../support/told-rows.js';
 
 onAnyLab('invoices that echo our credential', (kit) => {
   const token = 'sandbox-token';
@@ -42,7 +43,9 @@ onAnyLab('invoices that echo our credential', (kit) => {
     expect(await kit.rows('SELECT invoice_no, customer_code FROM invoice')).to.deep.equal([
       { invoice_no: 'INV-3', customer_code: 'K3' },
     ]);
-    const aside = await kit.rows('SELECT invoice_no, reason FROM invoice_malformed ORDER BY invoice_no');
+    const aside = toldRows(
+      await kit.rows('SELECT invoice_no, reason_code, reason_data FROM invoice_malformed ORDER BY invoice_no'),
+    );
     expect(aside).to.deep.equal([
       { invoice_no: 'INV-2', reason: 'customer_code: holds our credential' },
       { invoice_no: 'INV-[secret]', reason: 'invoice_no: holds our credential' },

@@ -6,6 +6,7 @@ import {
   type PassState,
   type PassVerdict,
 } from '../../../src/inbound/invoices/list-proof.js';
+import { tellWhole } from '../../../src/words/words.js';
 
 describe('the proof of a list', () => {
   /** Reads pages of the given numbers, each with the total that the service says on it, and whether it is another page. */
@@ -32,7 +33,7 @@ describe('the proof of a list', () => {
       let state = beginPasses(2, 100);
       for (const [rows, total] of pages) {
         const after = afterPage(state, { rows, fresh: rows, again: 0, total, isAnotherPage: false }, 5, room);
-        if (after.verdict.kind === 'unproven') return after.verdict.reason;
+        if (after.verdict.kind === 'unproven') return tellWhole(after.verdict.reason);
         state = after.state;
       }
       return null;
@@ -123,14 +124,14 @@ describe('the proof of a list', () => {
     ];
     expect(read(pages, 2).verdict).to.deep.equal({
       kind: 'unproven',
-      reason: 'the list changed in each of 2 readings: in the last one 1 came that no reading before it had met',
+      reason: { code: 'list_kept_changing', readings: 2, doubt: { code: 'invoices_came', count: 1 } },
     });
   });
 
   it('says what was wrong in the last reading', () => {
     const reason = (pages: [string[], number][]) => {
       const { verdict } = read(pages, 2);
-      return 'reason' in verdict ? verdict.reason.replace(/^.*in the last one /, '') : verdict.kind;
+      return 'reason' in verdict ? tellWhole(verdict.reason).replace(/^.*in the last one /, '') : verdict.kind;
     };
     expect(
       reason([
@@ -151,7 +152,7 @@ describe('the proof of a list', () => {
       ]),
     ).to.equal(
       '1 of 2 were met, the same in the last two readings, and the pages do not cover the list. Check ' +
-        'invoices.paging.firstPage, invoices.paging.page and invoices.paging.limit',
+        'invoices.paging.firstPage, invoices.paging.page and invoices.paging.limit.',
     );
   });
 
@@ -227,7 +228,7 @@ describe('the proof of a list', () => {
       const { verdict, state } = read([...pages, ...pages.slice(0, ends)], 5, 2);
       expect(state).to.deep.include({ pass: 2, page: ends });
       if (verdict.kind !== 'unproven') throw new Error(verdict.kind);
-      expect(verdict.reason)
+      expect(tellWhole(verdict.reason))
         .to.match(/^the service says that there are \d invoices, and \d were met in two readings: the total is smaller/)
         .and.to.contain('Check that invoices.paging.fields.total names the number of all invoices');
     });

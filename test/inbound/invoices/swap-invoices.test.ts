@@ -11,8 +11,12 @@ import type { OwnRead } from '../../../src/inbound/invoices/own-read.js';
 import { missedInvoices } from '../../../src/inbound/invoices/own-read.js';
 import { clearStaging, endGroup, stageOwnRead, stagePage } from '../../../src/inbound/invoices/staging.js';
 import { noteNewStates, swapInvoices } from '../../../src/inbound/invoices/swap-invoices.js';
+import { outside } from '../../../src/model/outside.js';
 import type { Invoice } from '../../../src/model/record.js';
+import { tell } from '../../../src/words/words.js';
 import { onEveryStore } from '../../store/stores.js';
+
+const noAmount = { code: 'unusable_invoice_field', place: 'amount', problem: outside('no') } as const;
 
 onEveryStore('the invoice list', (kit) => {
   const invoice = (no: string, more: Partial<Invoice> = {}): Invoice => ({
@@ -118,10 +122,16 @@ onEveryStore('the invoice list', (kit) => {
     expect(await listed()).to.deep.equal(['b']);
     expect((await rows()).map(({ amount }) => amount)).to.include(7);
     expect(await kit.rows('SELECT row_key FROM invoice_staging')).to.deep.equal([]);
-    expect(await late('a', { due: invoice('a') }, 6)).to.equal('listed as unpaid');
-    expect(await late('a', { left: 'paid' }, 4)).to.equal('no longer listed: paid');
+    expect(await late('a', { due: invoice('a') }, 6)).to.deep.equal({
+      code: 'invoice_listed',
+      state: outside('unpaid'),
+    });
+    expect(await late('a', { left: 'paid' }, 4)).to.deep.equal({ code: 'invoice_unlisted', state: outside('paid') });
     // A pull may be under way, which begins the list anew.
-    expect(await late('a', { due: invoice('a') }, 10)).to.equal('listed as unpaid');
+    expect(await late('a', { due: invoice('a') }, 10)).to.deep.equal({
+      code: 'invoice_listed',
+      state: outside('unpaid'),
+    });
     const staged = await kit.rows("SELECT has_left FROM invoice_staging WHERE row_key='=a'");
     expect(staged).to.deep.equal([{ has_left: 1 }]);
     await inStore(clearStaging);
@@ -200,11 +210,11 @@ onEveryStore('the invoice list', (kit) => {
   });
 
   it('keeps what makes no sense apart, with the reason and since when, until it makes sense or is gone', async () => {
-    const odd = (key: string, invoiceNo: string | null): PageRow => ({ key, malformed: 'amount: no', invoiceNo });
+    const odd = (key: string, invoiceNo: string | null): PageRow => ({ key, malformed: noAmount, invoiceNo });
     const set = async () =>
       (await kit.store.read('look', (tx) => listMalformedInvoices(tx, 10))).map((one) => [
         one.invoice_no,
-        one.reason,
+        tell(one.reason),
         one.since_at,
       ]);
     await swap([invoice('a')], 1);
@@ -224,7 +234,7 @@ onEveryStore('the invoice list', (kit) => {
   });
 
   it('takes an invoice from the list where it makes sense, whatever another list shows of it', async () => {
-    const odd: PageRow = { key: '=a', malformed: 'amount: no', invoiceNo: 'a' };
+    const odd: PageRow = { key: '=a', malformed: noAmount, invoiceNo: 'a' };
     await inStore(async (tx) => {
       await stagePage(tx, unpaid, 1, [row(invoice('a', { amount: 5 }))]);
       await stagePage(tx, { ...unpaid, state: 'overdue' }, 1, [odd]);

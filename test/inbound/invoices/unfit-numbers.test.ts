@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { listMalformedInvoices } from '../../../src/inbound/invoices/list-invoices.js';
+import { tell } from '../../../src/words/words.js';
 import { onEveryLab } from '../../support/jobs/job-lab.js';
 
 onEveryLab('a number that not every store can keep', (kit) => {
@@ -35,6 +36,6 @@ onEveryLab('a number that not every store can keep', (kit) => {
       const aside = await kit.store.read('look', (tx) => listMalformedInvoices(tx, 10));
       expect(aside.map(({ invoice_no }) => invoice_no)).to.deep.equal([null, null]);
       for (const { reason } of aside)
-        expect(reason).to.match(/^invoice_no: holds NUL, half of a character, or U\+FFFD/);
+        expect(tell(reason)).to.match(/^invoice_no: holds NUL, half of a character, or U\+FFFD/);
     });
 });

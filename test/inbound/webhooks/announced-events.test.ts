@@ -6,6 +6,7 @@ import { insertEvent } from '../../../src/inbound/webhooks/webhook-rows.js';
 import { requestWakeUp } from '../../../src/store/job-runs.js';
 import { forged } from '../../support/forged.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
+import { toldRows } from '../../support/told-rows.js';
 import { waitFor } from '../../support/wait-for.js';
 
 const readInvoice = { readInvoice: { path: '/v2/invoices/{invoice_no}' } };
@@ -61,9 +62,9 @@ onAnyLab('events that were announced', (kit) => {
     for (let i = 0; i < 200; i++) await announced(`I-${i}`, 'invoice', 1_000);
     await announced(lab.sandbox.ledger().orders[0]?.order_id as string, 'order');
     expect(await readNow(lab)).to.deep.equal({ read: 1, needsPull: true, waits: true });
-    expect(await kit.rows("SELECT outcome FROM webhook_event WHERE about='order'")).to.deep.equal([
-      { outcome: 'read: confirmed' },
-    ]);
+    expect(
+      toldRows(await kit.rows("SELECT outcome_code, outcome_data FROM webhook_event WHERE about='order'")),
+    ).to.deep.equal([{ outcome: 'read: confirmed' }]);
   });
 
   it('about an order wait while it may be one whose create has no answer yet, for two minutes at most', async () => {
@@ -77,7 +78,9 @@ onAnyLab('events that were announced', (kit) => {
     await announced(orderId, 'order');
     await announced('of-somebody-else', 'order', Date.now() - 120_001);
     expect(await readNow(lab)).to.deep.equal({ read: 0, needsPull: false, waits: true });
-    expect(await kit.rows('SELECT subject, outcome FROM webhook_event ORDER BY received_at')).to.deep.equal([
+    expect(
+      toldRows(await kit.rows('SELECT subject, outcome_code, outcome_data FROM webhook_event ORDER BY received_at')),
+    ).to.deep.equal([
       { subject: 'of-somebody-else', outcome: 'no order of ours' },
       { subject: orderId, outcome: null },
     ]);

@@ -10,8 +10,9 @@ describe('whether webhooks seem to have stopped', () => {
   const pulls = (...found: number[]) => found.map((unlisted, i) => ({ startedAt: 1_000 + i * 100, unlisted }));
 
   it('is said when three pulls found what no event announced', () => {
-    expect(webhooksSeemStopped(pulls(1, 0, 2, 5), 900, 500)).to.include('3 pulls found 8 invoices');
-    expect(webhooksSeemStopped(pulls(1, 2, 5), null, 500)).to.be.a('string');
+    const stopped = { code: 'webhooks_stopped', pulls: 3, invoices: 8 };
+    expect(webhooksSeemStopped(pulls(1, 0, 2, 5), 900, 500)).to.deep.equal(stopped);
+    expect(webhooksSeemStopped(pulls(1, 2, 5), null, 500)).to.deep.equal(stopped);
   });
 
   it('is not said of two, of pulls that found nothing, or of pulls before the last event', () => {
@@ -99,9 +100,9 @@ describe('what events ask to be read', () => {
     const ended = (events: StoredEvent[], can: object) => [
       ...announcedReads(events, { ...all, ...can }).endAtOnce.keys(),
     ];
-    expect(ended([event('a', 'invoice', '1')], { invoices: false })[0]).to.include('invoices.enabled');
-    expect(ended([event('a', 'order', '1')], { orders: false })[0]).to.include('service.endpoints.readOrder');
-    expect(ended([event('a', 'order', null), event('b', 'order', '.')], {})[0]).to.include('webhooks.fields.orderId');
+    expect(ended([event('a', 'invoice', '1')], { invoices: false })[0]).to.include('invoices_not_read');
+    expect(ended([event('a', 'order', '1')], { orders: false })[0]).to.include('orders_not_read');
+    expect(ended([event('a', 'order', null), event('b', 'order', '.')], {})[0]).to.include('event_names_no_order');
   });
 });
 

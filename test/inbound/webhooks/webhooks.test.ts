@@ -14,8 +14,10 @@ import {
 } from '../../../src/inbound/webhooks/receive-webhooks.js';
 import { endEvents, insertEvent, pendingEvents } from '../../../src/inbound/webhooks/webhook-rows.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
+import { legacy } from '../../../src/model/facts/fact.js';
 import { KnownSecrets } from '../../../src/model/secret.js';
 import { type Lab, onEveryLab, withServiceLease } from '../../support/jobs/job-lab.js';
+import { toldRows } from '../../support/told-rows.js';
 import { waitFor } from '../../support/wait-for.js';
 import { hmacSecret, otherSecret, standardSecret } from './sign.js';
 
@@ -114,8 +116,10 @@ onEveryLab('webhooks', (kit) => {
       lab.sandbox.payInvoice('I-1');
       await waitFor('the paid invoice', async () => (await listed()).join() === 'I-2');
       expect(performance.now() - at).to.be.lessThan(2_000);
-      const [event] = await waitFor('the end of the event', async () => {
-        const rows = await kit.rows("SELECT event_id, outcome FROM webhook_event WHERE state='done'");
+      const [event = {}] = await waitFor('the end of the event', async () => {
+        const rows = toldRows(
+          await kit.rows("SELECT event_id, outcome_code, outcome_data FROM webhook_event WHERE state='done'"),
+        );
         return rows.length === 1 && rows;
       });
       expect(event.outcome).to.equal('no longer listed: paid');
@@ -172,7 +176,7 @@ onEveryLab('webhooks', (kit) => {
       ['repeated', 1],
     ]);
     // What was read for the first one does not end the second one.
-    await kit.store.transaction('end', (tx) => endEvents(tx, before, 'read: cancelled', Date.now()));
+    await kit.store.transaction('end', (tx) => endEvents(tx, before, legacy('read: cancelled'), Date.now()));
     expect(await kit.store.read('look', (tx) => pendingEvents(tx, 'order', 9))).to.have.length(1);
     expect(rings).to.equal(5);
     expect(await kit.rows('SELECT event_id FROM webhook_event')).to.have.length(1);
@@ -196,7 +200,7 @@ onEveryLab('webhooks', (kit) => {
     };
     expect(await arrives(now)).to.equal(204);
     await kit.store.transaction('end', async (tx) =>
-      endEvents(tx, await pendingEvents(tx, 'order', 9), 'no order of ours', Date.now()),
+      endEvents(tx, await pendingEvents(tx, 'order', 9), { code: 'order_not_ours' }, Date.now()),
     );
     const transactions: string[] = [];
     const transaction = kit.store.transaction.bind(kit.store);
@@ -231,7 +235,13 @@ onEveryLab('webhooks', (kit) => {
     expect(lab.sandbox.webhooks().flatMap(({ answers }) => answers)).to.deep.equal([204, 204, 204]);
     await readNow(lab);
     expect(await listed()).to.deep.equal(['I-1']);
-    expect(await kit.rows('SELECT type, state, outcome FROM webhook_event ORDER BY state, outcome')).to.deep.equal([
+    expect(
+      toldRows(
+        await kit.rows(
+          'SELECT type, state, outcome_code, outcome_data FROM webhook_event ORDER BY state, outcome_data',
+        ),
+      ),
+    ).to.deep.equal([
       { type: 'payment.succeeded', state: 'done', outcome: 'nothing had changed' },
       { type: 'payment.succeeded', state: 'done', outcome: 'nothing had changed' },
     ]);
@@ -249,7 +259,7 @@ onEveryLab('webhooks', (kit) => {
     lab.sandbox.payInvoice('I-1');
     await waitFor('the pull', async () => (await listed()).length === 0);
     const isOver = async () => {
-      const rows = await kit.rows("SELECT outcome FROM webhook_event WHERE state='done'");
+      const rows = toldRows(await kit.rows("SELECT outcome_code, outcome_data FROM webhook_event WHERE state='done'"));
       return rows.length === 1 && rows[0];
     };
     // A pull that begins in the very millisecond of the event does not count; the next one comes half a minute later.
@@ -295,7 +305,9 @@ onEveryLab('webhooks', (kit) => {
     expect(await readNow(lab)).to.deep.equal({ read: 0, needsPull: false, waits: true });
     await pause('DELETE FROM lane_pause WHERE since_at<=?');
     expect(await readNow(lab)).to.deep.equal({ read: 1, needsPull: false, waits: false });
-    expect((await kit.rows('SELECT outcome FROM webhook_event'))[0].outcome).to.equal('read: shipped');
+    expect(toldRows(await kit.rows('SELECT outcome_code, outcome_data FROM webhook_event'))[0]?.outcome).to.equal(
+      'read: shipped',
+    );
   });
 
   it('leave an invoice that may not be read by its number to the list, and stop no pull', async () => {
@@ -369,6 +381,6 @@ onEveryLab('webhooks', (kit) => {
           [Date.now() + i * 1_000],
         );
     });
-    expect((await status()).webhooks?.stopped).to.include('3 pulls found 6 invoices');
+    expect((await status()).webhooks?.stopped).to.deep.equal({ code: 'webhooks_stopped', pulls: 3, invoices: 6 });
   });
 });

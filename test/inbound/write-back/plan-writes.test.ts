@@ -4,6 +4,7 @@ import { orderRow } from '../../../src/inbound/write-back/wanted-rows.js';
 import { planWrites } from '../../../src/inbound/write-back/write-back-batch.js';
 import { writeBackDelayMs } from '../../../src/inbound/write-back/write-back-run.js';
 import type { WrittenRow } from '../../../src/inbound/write-back/write-back-state.js';
+import { legacy } from '../../../src/model/facts/fact.js';
 import { decimalText } from '../../../src/model/minor-units.js';
 import type { WriteBackRow } from '../../../src/model/write-back.js';
 
@@ -32,7 +33,7 @@ function carryOut(
       continue;
     }
     if (!isRefused && row !== null) erp.set(one, row);
-    const refusal = isRefused ? { refusal: 'no', nextTryAt: nowMs + 100 } : { refusal: null, nextTryAt: null };
+    const refusal = isRefused ? { refusal: legacy('no'), nextTryAt: nowMs + 100 } : { refusal: null, nextTryAt: null };
     written.set(one, { recordKey: one, contentHash: hash, ...refusal });
   }
 }

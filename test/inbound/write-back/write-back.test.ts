@@ -10,17 +10,20 @@ import { type WriteBackResult, writeBack } from '../../../src/inbound/write-back
 import { endWriteBackAlerts } from '../../../src/inbound/write-back/write-back-alerts.js';
 import { switchWriteBack, writeAgain } from '../../../src/inbound/write-back/write-back-state.js';
 import type { SampleErpTarget } from '../../../src/lab/sample-erp/create-sample-erp.js';
+import { outside } from '../../../src/model/outside.js';
 import type { WriteBackChange, WriteBackKind } from '../../../src/model/write-back.js';
 import { sync } from '../../../src/operator/sync.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
 import { Lease } from '../../../src/store/lease.js';
 import { markDue } from '../../../src/store/write-back-due.js';
+import { tell } from '../../../src/words/words.js';
 import { onSqliteAnd, type StoreKit, useStore } from '../../store/stores.js';
 import { alertsInWords } from '../../support/alerts.js';
 import { wallTimeNow } from '../../support/change-sample-erp.js';
 import { forged } from '../../support/forged.js';
 import { type Lab, type LabOptions, useLab } from '../../support/jobs/job-lab.js';
 import { ageStore, pruneAll } from '../../support/jobs/pass-nights.js';
+import { toldRows } from '../../support/told-rows.js';
 import { waitFor } from '../../support/wait-for.js';
 
 /** An ERP with its side tables, and an account that may do what is printed and nothing else. */
@@ -216,7 +219,7 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       await lab.capture();
       await lab.deliver();
       const { failures } = await office.pass();
-      expect(failures.map(({ reason }) => reason).join()).to.match(
+      expect(failures.map(({ reason }) => tell(reason)).join()).to.match(
         /(command denied to user|permission denied for table) .*sales_orders/,
       );
       expect(await lab.readErp("SELECT id FROM sales_orders WHERE remark='x'")).to.deep.equal([]);
@@ -450,7 +453,11 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       const result = await writeBack(other.context, { writer, reader: other.reader });
       expect(result).to.include({ refused: 2 });
       expect((await sent()).length).to.equal((await bound()).length - 2);
-      const refusals = await kit.rows('SELECT record_key, refusal FROM write_back_row WHERE refusal IS NOT NULL');
+      const refusals = toldRows(
+        await kit.rows(
+          'SELECT record_key, refusal_code, refusal_data FROM write_back_row WHERE refusal_code IS NOT NULL',
+        ),
+      );
       const reasons = new Map(refusals.map((row) => [row.record_key, String(row.refusal)]));
       expect([...reasons.keys()].sort()).to.deep.equal([one, two].sort());
       expect(reasons.get(two)).to.include(
@@ -706,7 +713,9 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
     };
     await withInvoices(office, 1);
     const byHand = async () => (await sync(lab.context, partners, { stages: ['deliver'] })).writeBack;
-    expect((await byHand())?.failures).to.deep.equal([{ kind: 'invoices', reason: 'away' }]);
+    expect((await byHand())?.failures).to.deep.equal([
+      { kind: 'invoices', reason: { code: 'write_back_failed', kind: 'unreachable', message: outside('away') } },
+    ]);
     expect((await byHand())?.failures, 'it does not wait for its next try').to.have.length(1);
     expect(await office.alerts(), 'it may be there again in a moment').to.deep.equal([]);
     await office.pass(oneHourMs);

@@ -6,6 +6,7 @@ import {
   refusalRetryMs,
   saveWritten,
 } from '../../../src/inbound/write-back/write-back-state.js';
+import { legacy } from '../../../src/model/facts/fact.js';
 import { Claims } from '../../../src/outbound/deliver/claims.js';
 import { followClock } from '../../../src/outbound/deliver/clock-trace.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
@@ -81,7 +82,12 @@ onAnyLab('a clock that ran ahead and is set right', (kit) => {
   it('does not put off rows that the ERP refused', async () => {
     await kit.start({ customers: 1, orders: 1 });
     const now = Date.now();
-    const row = (recordKey: string, nextTryAt: number) => ({ recordKey, contentHash: '0', refusal: 'no', nextTryAt });
+    const row = (recordKey: string, nextTryAt: number) => ({
+      recordKey,
+      contentHash: '0',
+      refusal: legacy('no'),
+      nextTryAt,
+    });
     const due = await kit.store.transaction('refused rows', async (tx) => {
       const rows = [row('ahead', now + 72 * hourMs), row('waits', now + refusalRetryMs), row('due', now)];
       await saveWritten(tx, 'orders', rows);
