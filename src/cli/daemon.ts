@@ -50,7 +50,6 @@ async function runDaemon(options: CommonOptions): Promise<void> {
   let app: App | null = null;
   let listener: WebhookReceiver | null = null;
   let desk: Desk | null = null;
-  let isMoved = false;
   // Until the daemon has started there is nothing to reload.
   process.on('SIGHUP', () => {
     if (!app) return;
@@ -61,13 +60,12 @@ async function runDaemon(options: CommonOptions): Promise<void> {
     app = await openWhenReachable(options, stop.signal, manager, early);
     if (!app) return;
     const { context, log, secrets, settings } = app;
-    app.store.onMoved = ({ message }) => {
-      if (isMoved) return;
-      isMoved = true;
-      log.error(message);
-      // Nothing that it does from here on would be on record. The log has its turn first.
-      setTimeout(() => process.exit(exitCode.failed), 100);
-    };
+    const { store } = app;
+    // Nothing that it does from here on would be on record.
+    const moved = new Promise<never>((_, reject) => {
+      store.onMoved = reject;
+    });
+    moved.catch((error: Error) => log.error(error.message));
     await removeLeftScratch(settings);
     await checkMapping(app);
     log.info('Started', {
@@ -96,7 +94,7 @@ async function runDaemon(options: CommonOptions): Promise<void> {
       beat: () => manager.beat(),
     };
     if (settings.desk.enabled) desk = await openDesk(app);
-    await runSchedule(context, partners, stop.signal);
+    await Promise.race([runSchedule(context, partners, stop.signal), moved]);
     log.info('Stopped');
   } finally {
     stop.release();

@@ -18,6 +18,7 @@ describe('A daemon whose store file is replaced while it runs', function () {
   });
   after(async () => {
     daemon?.kill('SIGKILL');
+    await daemon?.ended;
     await sandbox.close();
   });
 
