@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Fact } from '../model/facts/fact.js';
+import { isOutside, outside } from '../model/outside.js';
 import type { Entity, JsonValue } from '../model/record.js';
 import { noteLastLine } from '../store/last-lines.js';
 import { boundedText, insertRows } from '../store/rows.js';
@@ -81,8 +82,15 @@ export async function appendAudit(tx: Tx, entry: AuditEntry | readonly AuditEntr
 }
 
 function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): AuditEntry['detail'] {
-  if (entity !== 'customer' || typeof detail.reason !== 'string') return detail;
-  return { ...detail, reason: impersonalReason(event, outcome ?? null, detail.reason) };
+  const { reason } = detail;
+  if (entity !== 'customer' || reason === undefined || reason === null) return detail;
+  if (typeof reason === 'string') return { ...detail, reason: impersonalReason(event, outcome ?? null, reason) };
+  return { ...detail, reason: withoutOutside(reason) };
+}
+
+/** The same fact without the words of the service and the values of the row. */
+function withoutOutside(reason: NonNullable<NonNullable<AuditEntry['detail']>['reason']>): typeof reason {
+  return JSON.parse(JSON.stringify(reason, (_name, value) => (isOutside(value) ? outside('…') : value)));
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.js';
 import type { FindBy } from '../operator/find-records.js';
 import { excludedFromPass, exclusionInWords } from '../operator/foresee-delivery.js';
 import { type SyncOptions, type SyncResult, type SyncStage, sync } from '../operator/sync.js';
-import { tellWhole } from '../words/words.js';
+import { tell, tellWhole } from '../words/words.js';
 import {
   type CommandApp,
   checkReader,
@@ -159,7 +159,11 @@ async function reportSync(
   const { capture, deliver, pull, writeBack } = result;
   const excluded = await excludedFromPass(reader, filter, capture);
   // A first pass touches hundreds of records: JSON names as many as the table, unless they were asked for by name.
-  const named = capture && { ...capture, touched: keys ? capture.touched : mostTelling(capture.touched) };
+  const named = capture && {
+    ...capture,
+    brakes: capture.brakes.map((brake) => tell(brake)),
+    touched: keys ? capture.touched : mostTelling(capture.touched),
+  };
   output.json({ environment, dryRun, ...result, capture: named, ...excluded });
   // A person who names a key wants to know that it was not found, not that zero orders went well.
   if (keys && capture && !capture.stopped && capture.read.orders + capture.read.customers === 0) {
@@ -222,11 +226,11 @@ function printCapture(output: Output, capture: CaptureResult, dryRun: boolean, s
       ({ source, reason }) => `Source ${source || 'default'} could not be read, and the others were: ${reason}`,
     ),
     ...brakes.map((brake) =>
-      dryRun ? `Would be held: ${brake}` : `Held: ${brake}. Look at them: waybill confirm --dry-run`,
+      dryRun ? `Would be held: ${tell(brake)}` : `Held: ${tell(brake)}. Look at them: waybill confirm --dry-run`,
     ),
     ...skipped
       .slice(0, shownRecords)
-      .map(({ entity, sourceKey, reason }) => `  left alone: ${entity} ${sourceKey}: ${reason}`),
+      .map(({ entity, sourceKey, reason }) => `  left alone: ${entity} ${sourceKey}: ${tell(reason)}`),
     skipped.length > shownRecords && `  … and ${skipped.length - shownRecords} more left alone`,
     stopped && `Capture stopped: ${stopped.reason}`,
   );
@@ -234,7 +238,14 @@ function printCapture(output: Output, capture: CaptureResult, dryRun: boolean, s
   const shown = mostTelling(touched);
   output.table(
     ['entity', 'key', 'number', 'what', 'amount', 'parked because'],
-    shown.map((one) => [one.entity, one.sourceKey, one.number, inWords(one), amountOf(one), one.parked]),
+    shown.map((one) => [
+      one.entity,
+      one.sourceKey,
+      one.number,
+      inWords(one),
+      amountOf(one),
+      one.parked && tell(one.parked),
+    ]),
   );
   // The records named above are a sample.
   const more = captured.orders + captured.customers + removals - shown.length;

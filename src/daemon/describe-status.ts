@@ -149,7 +149,7 @@ function heldInWords({ brakes, outbox, heldInvoices }: Status): MaybeText[] {
   return [
     ...brakes.map(
       ({ entity, source = '', reason }) =>
-        `all updates and removals of ${entity}s${source && ` of ${source}`}: ${reason}`,
+        `all updates and removals of ${entity}s${source && ` of ${source}`}: ${tell(reason)}`,
     ),
     held > 0 && `${held} ${held === 1 ? 'change waits' : 'changes wait'} for a person`,
     (held > 0 || brakes.length > 0) && 'look: waybill confirm --dry-run; then: waybill confirm',

@@ -1,6 +1,7 @@
 import type { Settings } from '../config/settings.js';
 import type { ErpRow } from '../db/erp-database.js';
 import type { LeftFact } from '../model/facts/records.js';
+import type { RowProblems } from '../model/facts/rows.js';
 import type { CustomerRecord, Entity, OrderRecord } from '../model/record.js';
 
 export { ErpError, type ErpErrorKind } from '../db/erp-failures.js';
@@ -17,11 +18,8 @@ export type ChangedFrom = { after: ChangePosition } | { since: string | null };
 /** An ERP row as a record to send, or the reason why it can't be one. */
 export type MappedContent<R> =
   | { mapped: true; record: R }
-  /**
-   * `reason` names the column, the value and what to do; `problems` are the same one by one, without the record's name. Equal rows
-   * have equal fingerprints.
-   */
-  | { mapped: false; reason: string; fingerprint: string; problems?: readonly string[] };
+  /** Equal rows have equal fingerprints. */
+  | { mapped: false; problems: RowProblems; fingerprint: string };
 
 interface ReadBase {
   /** The primary key as text, see `formatSourceKey`. */

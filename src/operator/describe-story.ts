@@ -49,7 +49,7 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
   const message = story.messages.at(-1);
   if (story.unsettled)
     words.why.push(
-      `Its lines are not all there yet (seen since ${time(story.unsettled.firstSeenAt)}): ${story.unsettled.reason}.`,
+      `Its lines are not all there yet (seen since ${time(story.unsettled.firstSeenAt)}): ${tell(story.unsettled.reason)}.`,
     );
 
   if (story.left) {

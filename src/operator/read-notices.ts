@@ -4,6 +4,7 @@ import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { readBrakes } from '../store/job-runs.js';
 import { describePause, laneArguments, listPauses } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
+import { tell } from '../words/words.js';
 import { countUpTo, mostCounted } from './lists/browse.js';
 
 /** What holds work back now. `end`: the command that a person may end it with; null: it ends by itself. */
@@ -38,7 +39,7 @@ export async function readNotices(
       end: pause.until_at === null ? `waybill resume ${laneArguments(pause.lane)} --reason "…"` : null,
     })),
     ...(await readBrakes(tx)).map(({ entity, source = '', reason }) => ({
-      text: `All updates and removals of ${entity}s${source && ` of source ${source}`} are held: ${reason}`,
+      text: `All updates and removals of ${entity}s${source && ` of source ${source}`} are held: ${tell(reason, { time })}`,
       end: 'waybill confirm --dry-run',
     })),
     ...(notLive === null ? [] : [{ text: `Delivery is held: ${notLive}.`, end: 'waybill go-live' }]),

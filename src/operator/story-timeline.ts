@@ -1,4 +1,6 @@
 import type { AuditLine } from '../audit/read-audit.js';
+import type { Fact } from '../model/facts/fact.js';
+import { tellWhole } from '../words/words.js';
 import type { RecordStory, StoryAttempt } from './tell-story.js';
 
 interface TimelineEntry {
@@ -90,7 +92,9 @@ function auditEntry(
 ): { text: string; more: string[] } {
   const text = (name: string): string | null => {
     const value = detail[name];
-    return value === null || value === undefined ? null : String(value);
+    if (value === null || value === undefined) return null;
+    // Lines of an earlier version hold a sentence.
+    return typeof value === 'object' && 'code' in value ? tellWhole(value as unknown as Fact, { time }) : String(value);
   };
   const reason = text('reason');
   const more = reason ? [`reason: ${reason}`] : [];

@@ -97,7 +97,7 @@ export interface RecordStory {
   attemptsLeftOut: number;
   customer: StoryCustomer | null;
   /** Set while the order waits for its lines. */
-  unsettled: { firstSeenAt: number; reason: string } | null;
+  unsettled: { firstSeenAt: number; reason: Fact } | null;
   /** Set while the order is not pending any more, and nothing says why. */
   left: { sinceAt: number; reason: Fact | null } | null;
   /** What the ERP replaced: this record by another one, or another one by this. */
@@ -114,7 +114,7 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
   const customerKey = newest?.customerKey ?? null;
   const [unsettled = null] =
     entity === 'order'
-      ? await tx.rows('SELECT first_seen_at, reason FROM unsettled WHERE source_key=?', [sourceKey])
+      ? await tx.rows('SELECT first_seen_at, reason_code, reason_data FROM unsettled WHERE source_key=?', [sourceKey])
       : [];
   const [left = null] =
     entity === 'order'
@@ -136,7 +136,10 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
             binding: await bindingOf(tx, 'customer', customerKey),
             newest: (await messagesOf(tx, 'customer', customerKey, 1))[0] ?? null,
           },
-    unsettled,
+    unsettled: unsettled && {
+      firstSeenAt: unsettled.firstSeenAt,
+      reason: factOf(unsettled.reasonCode, unsettled.reasonData) as Fact,
+    },
     left: left && { sinceAt: left.sinceAt, reason: factOf(left.reasonCode, left.reasonData) },
     replaced: await tx.rows(
       `SELECT source_key, replaced_by, at FROM replaced_record

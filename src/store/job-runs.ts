@@ -1,6 +1,7 @@
 import type { Fact } from '../model/facts/fact.js';
+import type { SourceFact } from '../model/facts/records.js';
 import { defaultSource, type Entity, type InSource } from '../model/record.js';
-import { factOf, factRow } from './fact-columns.js';
+import { factColumns, factOf, factRow } from './fact-columns.js';
 import { placeholders, type Row, upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
@@ -154,8 +155,8 @@ export interface SourceMarks {
   highKey: string | null;
   /** Rows that the last sweep read; null: never swept. */
   sweptRows: number | null;
-  /** `empty`, `drained` or `restored`; null: nothing is wrong. */
-  brake: { cause: string; reason: string } | null;
+  /** Null: nothing is wrong. */
+  brake: SourceFact | null;
 }
 
 export async function readMarks(tx: Tx, name: CursorName): Promise<SourceMarks> {
@@ -165,15 +166,15 @@ export async function readMarks(tx: Tx, name: CursorName): Promise<SourceMarks> 
 /** @returns in the order of the names */
 export async function readMarksOf(tx: Tx, names: readonly CursorName[]): Promise<SourceMarks[]> {
   const rows = await tx.rows(
-    `SELECT name, high_changed_at, high_key, swept_rows, brake, brake_reason FROM capture_cursor
+    `SELECT name, high_changed_at, high_key, swept_rows, brake_code, brake_data FROM capture_cursor
       WHERE name IN ${placeholders(names.length)}`,
     names,
   );
   return names.map((wanted) => {
     const row = rows.find(({ name }) => name === wanted);
     if (!row) return { highChangedAt: null, highKey: null, sweptRows: null, brake: null };
-    const { name, brake, brakeReason, ...marks } = row;
-    return { ...marks, brake: brake === null ? null : { cause: brake, reason: brakeReason } };
+    const { name, brakeCode, brakeData, ...marks } = row;
+    return { ...marks, brake: factOf<SourceFact>(brakeCode, brakeData) };
   });
 }
 
@@ -183,17 +184,17 @@ export async function writeMarks(tx: Tx, name: CursorName, marks: SourceMarks): 
     high_changed_at: marks.highChangedAt,
     high_key: marks.highKey,
     swept_rows: marks.sweptRows,
-    brake: marks.brake?.cause ?? null,
-    brake_reason: marks.brake?.reason ?? null,
+    ...factRow('brake', marks.brake),
   };
   await upsertRows(tx, 'capture_cursor', ['name'], [row]);
 }
 
-export async function readBrakes(tx: Tx): Promise<{ entity: Entity; source?: string; reason: string }[]> {
-  const rows = await tx.rows<{ name: CursorName; reason: string }>(
-    'SELECT name, brake_reason AS reason FROM capture_cursor WHERE brake IS NOT NULL ORDER BY name',
+export async function readBrakes(tx: Tx): Promise<{ entity: Entity; source?: string; reason: SourceFact }[]> {
+  const rows = await tx.rows<{ name: CursorName; brakeCode: string; brakeData: string }>(
+    'SELECT name, brake_code, brake_data FROM capture_cursor WHERE brake_code IS NOT NULL ORDER BY name',
   );
-  return rows.map(({ name, reason }) => {
+  return rows.map(({ name, brakeCode, brakeData }) => {
+    const reason = factOf<SourceFact>(brakeCode, brakeData) as SourceFact;
     const [entity = '', source] = name.split('.');
     return { entity: entity as Entity, ...(source && { source }), reason };
   });
@@ -203,12 +204,19 @@ export async function readBrakes(tx: Tx): Promise<{ entity: Entity; source?: str
  * A person looked: the source is right as it is. The next pass takes its marks anew, and reads all that was passed over while the
  * brake stood. @param shown the reason that the person saw: what came since is another question
  */
-export async function clearBrake(tx: Tx, name: CursorName, shown: string): Promise<boolean> {
+export async function clearBrake(tx: Tx, name: CursorName, shown: SourceFact): Promise<boolean> {
+  // The lock waits for a pass that puts another brake on at this moment.
+  const [row] = await tx.rows<{ brakeCode: string | null; brakeData: string | null }>(
+    `SELECT brake_code, brake_data FROM capture_cursor WHERE name=?${tx.forUpdate}`,
+    [name],
+  );
+  const { code, data } = factColumns(factOf(row?.brakeCode ?? null, row?.brakeData ?? null));
+  const same = factColumns(shown);
+  if (code !== same.code || data !== same.data) return false;
   const cleared = await tx.run(
-    `UPDATE capture_cursor SET brake=NULL, brake_reason=NULL, high_changed_at=NULL, high_key=NULL, swept_rows=NULL,
-            swept_at=NULL
-      WHERE name=? AND brake IS NOT NULL AND brake_reason=?`,
-    [name, shown],
+    `UPDATE capture_cursor SET brake_code=NULL, brake_data=NULL, high_changed_at=NULL, high_key=NULL, swept_rows=NULL,
+            swept_at=NULL WHERE name=?`,
+    [name],
   );
   return cleared > 0;
 }

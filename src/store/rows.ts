@@ -20,8 +20,6 @@ const wordColumns = [
   'attempt.request_id',
   'attempt.excerpt',
   'audit_log.actor',
-  'capture_cursor.brake_reason',
-  'unsettled.reason',
   'lane_pause.reason',
   'lane_pause.actor',
   'wake_up.actor',

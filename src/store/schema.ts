@@ -6,6 +6,7 @@ import { sweepColumns } from './migrations/1795900001000-unknowns-are-null.js';
 import { releasedElapsedColumns } from './migrations/1795900030000-expand-released-elapsed.js';
 import { absenceColumns } from './migrations/1795900031000-expand-absences.js';
 import { leftOrderFacts } from './migrations/1795900040000-left-orders-as-facts.js';
+import { readingFacts } from './migrations/1795900060000-reading-as-facts.js';
 import { alertFacts } from './migrations/1795900070000-alerts-as-facts.js';
 import { jobFailureFacts } from './migrations/1795900071000-job-failures-as-facts.js';
 import { receivedFacts } from './migrations/1795900072000-received-lists-as-facts.js';
@@ -36,10 +37,16 @@ const changed: Readonly<Record<string, readonly (readonly [from: string, to: str
 };
 
 /** Columns of sentences that became facts. */
-const facts: readonly FactColumn[] = [...leftOrderFacts, ...alertFacts, ...jobFailureFacts, ...receivedFacts];
+const facts: readonly FactColumn[] = [
+  ...leftOrderFacts,
+  ...readingFacts,
+  ...alertFacts,
+  ...jobFailureFacts,
+  ...receivedFacts,
+];
 
 /** Columns that a migration dropped. */
-const dropped: Readonly<Record<string, string>> = { alert: 'details' };
+const dropped: Readonly<Record<string, string>> = { alert: 'details', capture_cursor: 'brake' };
 
 /** Today's tables with their definitions, for code that needs a column's type or width. */
 export const schemaTables: Readonly<Record<string, string>> = Object.fromEntries(

@@ -10,6 +10,8 @@ export interface Reader {
 export interface Say extends Reader {
   /** Tells a fact that is part of another one: the failure behind an alert. */
   fact(fact: PartFact): string;
+  /** Tells what a person has to do about such a part; null: nothing. */
+  remedy(fact: PartFact): string | null;
 }
 
 /** A fact in words. `remedy`: what a person has to do, null where nothing; whole sentences, with commands that work. */

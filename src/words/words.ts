@@ -68,7 +68,11 @@ function spelledOut(name: string, fact: Fact, reader: Reader): { [name: string]:
 function sentenceOf(fact: Fact, reader: Reader): Sentence {
   if (!Object.hasOwn(en, fact.code)) return { text: unknownCode(fact), remedy: null };
   const words = en[fact.code] as (fact: Fact, say: Say) => string | Sentence;
-  const said = words(fact, { time: (ms) => reader.time(ms), fact: (part) => tell(part as Fact, reader) });
+  const said = words(fact, {
+    time: (ms) => reader.time(ms),
+    fact: (part) => tell(part as Fact, reader),
+    remedy: (part) => remedyFor(part as Fact, reader),
+  });
   return typeof said === 'string' ? { text: said, remedy: null } : said;
 }
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { appendAudit } from '../../src/audit/audit-log.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
+import { factRow } from '../../src/store/fact-columns.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { insertRows } from '../../src/store/rows.js';
 import { forged } from '../support/forged.js';
@@ -249,19 +250,22 @@ describe('waybill explain', () => {
     });
 
     it('says that an order waits for its lines', async () => {
+      const fact = { code: 'lines_total_differs', found: '5', expected: '9', currency: 'EUR', scale: 0 } as const;
       await installation.app.store.transaction('wait', (tx) =>
         insertRows(tx, 'unsettled', [
           {
             source_key: '4711',
             first_seen_at: Date.now(),
             content_hash: 'x'.repeat(64),
-            reason: 'the lines add up to 5, the order says 9',
+            ...factRow('reason', fact),
           },
         ]),
       );
       const { code, stdout } = await explain('order', '4711');
       expect(code).to.equal(0);
-      expect(stdout).to.contain('not in the outbox yet').and.to.contain('the lines add up to 5, the order says 9');
+      expect(stdout)
+        .to.contain('not in the outbox yet')
+        .and.to.contain('the lines add up to 5 EUR, the order says 9 EUR');
     });
 
     it('tells who did what to a record, and why', async () => {

@@ -7,6 +7,7 @@ import { type App, openApp, secretsOf } from '../../src/app.js';
 import { type AuditEntry, appendAudit } from '../../src/audit/audit-log.js';
 import { run } from '../../src/cli/run.js';
 import type { StoreSettings } from '../../src/config/sections/store.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import type { Entity, JsonValue } from '../../src/model/record.js';
 import { deliver } from '../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
@@ -205,7 +206,7 @@ async function captureRecords(app: App, records: readonly CapturedRecord[]): Pro
       record: unmapped === null ? record : null,
       idempotencyKey:
         operation === 'create' && unmapped === null ? createKey(settings.installation, entity, sourceKey, 0) : null,
-      parked: unmapped === null ? null : { parkClass: 'unmapped', reason: unmapped },
+      parked: unmapped === null ? null : { parkClass: 'unmapped', reason: legacy(unmapped) },
     };
   });
   return store.transaction('capture for a test', async (tx) => {

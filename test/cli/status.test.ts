@@ -4,11 +4,13 @@ import { expect } from 'chai';
 import { run } from '../../src/cli/run.js';
 import { endPull, openPull } from '../../src/inbound/invoices/pull-record.js';
 import { legacy } from '../../src/model/facts/fact.js';
+import { outside } from '../../src/model/outside.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { raiseAlert } from '../../src/store/alerts.js';
 import { recordSuccess, writeCursor, writeMarks } from '../../src/store/job-runs.js';
 import { type LanePause, pauseLane } from '../../src/store/lane-pauses.js';
 import { writeStoreInfo } from '../../src/store/store-info.js';
+import { remedyFor, tell } from '../../src/words/words.js';
 import { forged } from '../support/forged.js';
 import { answers, onAnyStore } from './installation.js';
 
@@ -88,7 +90,8 @@ describe('waybill status', () => {
     });
 
     it('shows what a brake holds, and what to say', async () => {
-      const brake = { cause: 'restored', reason: 'its highest key is 15, and it was 17' };
+      const evidence = { code: 'highest_key_fell', found: outside('15'), before: outside('17') } as const;
+      const brake = { code: 'source_restored', evidence } as const;
       await installation.capture({ entity: 'order', sourceKey: '1' });
       await installation.app.store.transaction('put a brake on', async (tx) => {
         await writeMarks(tx, 'order', { highChangedAt: null, highKey: '17', sweptRows: 17, brake });
@@ -96,9 +99,21 @@ describe('waybill status', () => {
       });
       const { stdout } = await waybill('status');
       expect(stdout).to.match(
-        /Held +all updates and removals of orders: its highest key is 15, and it was 17\n +1 change waits for a person\n +look: waybill confirm --dry-run/,
+        /Held +all updates and removals of orders: the ERP seems to have been restored from a backup: its highest key is 15, and it was 17\n +1 change waits for a person\n +look: waybill confirm --dry-run/,
       );
-      expect((await json('status')).brakes).to.deep.equal([{ entity: 'order', reason: brake.reason }]);
+      expect((await json('status')).brakes).to.deep.equal([
+        {
+          entity: 'order',
+          reason: tell(brake),
+          reasonCode: 'source_restored',
+          reasonData: {
+            evidence: tell(evidence),
+            evidenceCode: 'highest_key_fell',
+            evidenceData: { found: '15', before: '17' },
+          },
+          reasonRemedy: remedyFor(brake),
+        },
+      ]);
     });
 
     it('does not say that a process delivers while delivery is held', async () => {

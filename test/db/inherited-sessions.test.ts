@@ -11,6 +11,7 @@ import { Secret } from '../../src/model/secret.js';
 import { openStore } from '../../src/store/open-store.js';
 import { StoreError } from '../../src/store/store-error.js';
 import { type Mapping, openReader } from '../erp/erp-lab.js';
+import { problemsInWords } from '../erp/problems-in-words.js';
 import { storeSettings } from '../store/stores.js';
 import { type MariaDb, startMariaDb } from '../support/mariadb.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
@@ -91,7 +92,7 @@ async function readsAll(erp: Settings['erp']): Promise<void> {
   await reader.close();
   expect(read.map(({ sourceKey }) => sourceKey)).to.have.length(13);
   for (const { content, number } of read) {
-    if (!content.mapped) throw new Error(content.reason);
+    if (!content.mapped) throw new Error(problemsInWords(content));
     expect(content.record).to.include({ customer_code: 'C-1', note: number });
     expect(number).to.match(/^Ä-/);
     expect(content.record.items).to.deep.equal(Array(3).fill({ sku: 'SKU', qty: 1, price: 1_234_567 }));

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Desk } from '../../src/desk/desk.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import { readBrakes } from '../../src/store/job-runs.js';
 import { forged } from '../support/forged.js';
 import { type Lab, onAnyLab } from '../support/jobs/job-lab.js';
@@ -125,7 +126,7 @@ onAnyLab('actions at the desk', (kit) => {
   it('say of a record what can be done and what cannot, and resolve what may exist with the id that a person found', async () => {
     await park('a/b"&<\u202e', 'no answer', {
       idempotencyKey: 'k',
-      parked: { parkClass: 'unproven', reason: 'no answer' },
+      parked: { parkClass: 'unproven', reason: legacy('no answer') },
     });
     const page = `order/${encodeURIComponent('a/b"&<\u202e')}`;
     const { body } = await anna.open(page);
@@ -178,7 +179,7 @@ onAnyLab('actions at the desk', (kit) => {
     await park('7', 'a brake', {
       operation: 'update',
       record: '{"number":"SO-7","items":[{"sku":"A","qty":1,"price":127500}]}',
-      parked: { parkClass: 'held', reason: 'a brake' },
+      parked: { parkClass: 'held', reason: legacy('a brake') },
     });
     await change(`INSERT INTO binding (entity, source_key, service_id, revision, generation, content_hash, mapping_fingerprint,
       acknowledged, acknowledged_at, folded_key) VALUES ('order','7','o-7',1,0,'h','m',
@@ -217,10 +218,10 @@ onAnyLab('actions at the desk', (kit) => {
   it('release ten of what a brake holds first, and the others with the brake', async () => {
     for (let key = 1; key <= 12; key++)
       await park(String(key), 'a brake: 12 of 12 changed', {
-        parked: { parkClass: 'held', reason: 'a brake: 12 of 12' },
+        parked: { parkClass: 'held', reason: legacy('a brake: 12 of 12') },
       });
     await change(
-      "INSERT INTO capture_cursor (name, brake, brake_reason) VALUES ('order', 'source', 'half of it is gone')",
+      "INSERT INTO capture_cursor (name, brake_code, brake_data) VALUES ('order', 'source_drained', '{\"before\":40}')",
     );
     const few = await preview('needs-a-person', 'held_send', '&first=1');
     expect(few.body).to.contain('<span class="number">10</span> changes');

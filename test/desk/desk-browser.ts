@@ -1,4 +1,5 @@
 import { type Browser as Chromium, chromium, type Page } from 'playwright-core';
+import { legacy } from '../../src/model/facts/fact.js';
 import { emptyBucket, spanEndsS } from '../../src/operator/figures/series.js';
 import type { ParkClass } from '../../src/outbound/outbox/message.js';
 import { insertMessages } from '../../src/outbound/outbox/new-messages.js';
@@ -87,7 +88,7 @@ export async function fillDesk(lab: Lab): Promise<void> {
     mappingFingerprint: 'm',
     record: JSON.stringify({ items: [{ sku: 'BOLT-M8', qty: 40 + nth, price: 1_275 }] }),
     idempotencyKey: null,
-    parked: { parkClass, reason },
+    parked: { parkClass, reason: legacy(reason) },
   }));
   await store.transaction('fill the desk', async (tx) => {
     await insertMessages(tx, messages, nowMs - 5_400_000);

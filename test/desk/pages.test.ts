@@ -4,6 +4,7 @@ import { describeStatus } from '../../src/daemon/describe-status.js';
 import { checkStatus, readStatus, type Status } from '../../src/daemon/read-status.js';
 import type { Desk } from '../../src/desk/desk.js';
 import { tightest } from '../../src/desk/monitoring/metrics.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import { describeHead } from '../../src/operator/describe-head.js';
 import { explainRecord } from '../../src/operator/explain-record.js';
 import { timeFormatter } from '../../src/operator/format.js';
@@ -46,7 +47,7 @@ onSqliteLabAnd('postgres', 'the pages of the desk', (kit) => {
       mappingFingerprint: 'm',
       record: JSON.stringify({ items: [{ sku: 'A', qty: 2, price: 9_007_199_254_740_991 }] }),
       idempotencyKey: null,
-      parked: { parkClass: 'refused', reason },
+      parked: { parkClass: 'refused', reason: legacy(reason) },
       ...more,
     };
     await lab.context.store.transaction('park', (tx) => insertMessages(tx, [message], Date.now()));
@@ -69,7 +70,7 @@ onSqliteLabAnd('postgres', 'the pages of the desk', (kit) => {
     await lab.deliver();
     await lab.pull();
     for (const key of ['77', '78']) await park(key, 'HTTP 422: sku unknown');
-    await park('79', 'a brake', { parked: { parkClass: 'held', reason: 'a brake' } });
+    await park('79', 'a brake', { parked: { parkClass: 'held', reason: legacy('a brake') } });
     const { context, settings } = lab;
     const nowMs = context.nowMs();
     const status = await context.store.read('read the status', (tx) =>
@@ -194,7 +195,10 @@ onSqliteLabAnd('postgres', 'the pages of the desk', (kit) => {
 
   it('run nothing that stands in a text from outside, and show what hides or turns it', async () => {
     const hostile = `${script}\u202e\u001b[2J secret-of-the-service ${'x'.repeat(300)}`;
-    await park('"><script>', hostile, { number: script, record: JSON.stringify({ note: hostile, [script]: 1 }) });
+    await park('"><script>', hostile, {
+      number: `${script}\u202e`,
+      record: JSON.stringify({ note: hostile, [script]: 1 }),
+    });
     await park('javascript:alert(1)', script, { entity: 'customer' });
     const pages = [
       '',
@@ -219,7 +223,7 @@ onSqliteLabAnd('postgres', 'the pages of the desk', (kit) => {
     for (const key of ['1001', '1002', '1003']) await park(key, `HTTP 422: order ${key} names an unknown sku`);
     await park('c1', 'no name', {
       entity: 'customer',
-      parked: { parkClass: 'unmapped', reason: 'no name' },
+      parked: { parkClass: 'unmapped', reason: legacy('no name') },
       record: null,
     });
     const { body } = await browser.open('needs-a-person');

@@ -1,3 +1,4 @@
+import { legacy } from '../../src/model/facts/fact.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
 import type { Lab } from '../support/jobs/job-lab.js';
 
@@ -15,7 +16,7 @@ export async function park(lab: Lab, sourceKey: string, reason: string, more: Pa
     mappingFingerprint: 'm',
     record: JSON.stringify({ items: [{ sku: 'A', qty: 2, price: 1_050 }] }),
     idempotencyKey: null,
-    parked: { parkClass: 'refused', reason },
+    parked: { parkClass: 'refused', reason: legacy(reason) },
     ...more,
   };
   await lab.context.store.transaction('park', (tx) => insertMessages(tx, [message], Date.now()));

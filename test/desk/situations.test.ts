@@ -150,7 +150,7 @@ const situations: Situation[] = [
     name: 'a brake holds changes',
     arrange: (lab) =>
       park(lab, '1', 'a pass would have changed 12 of 40 orders', {
-        parked: { parkClass: 'held', reason: 'a pass would have changed 12 of 40 orders' },
+        parked: { parkClass: 'held', reason: legacy('a pass would have changed 12 of 40 orders') },
       }),
     record: [/held: a brake asks a person to look first; nothing was sent.*12 of 40/s, /waybill confirm --dry-run/],
     status: /1 change waits for a person.*waybill confirm --dry-run/s,

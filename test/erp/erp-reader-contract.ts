@@ -10,6 +10,7 @@ import {
 } from '../../src/erp/erp-reader.js';
 import { shiftChangedAt } from '../../src/erp/time/time-form.js';
 import { type ErpLab, erpSource, type Mapping, openReader, orderRows, spyOn, TABLES } from './erp-lab.js';
+import { problemsInWords } from './problems-in-words.js';
 
 const DAY = '2026-01-01';
 const PRINTABLE = fc.constantFrom('a', 'A', 'ä', 'Ä', 'b', 'B', ' ', '/', '%', "'", 'ß', 's', '0', '1');
@@ -248,7 +249,7 @@ export function erpReaderContract(lab: ErpLab): void {
       const items = page.rows.map(({ sourceKey, customerKey, content }) => ({
         sourceKey,
         customerKey,
-        skus: content.mapped ? content.record.items.map(({ sku }) => sku).sort() : content.reason,
+        skus: content.mapped ? content.record.items.map(({ sku }) => sku).sort() : problemsInWords(content),
       }));
       expect(items).to.deep.equal([
         { sourceKey: 'ANGRY', customerKey: 'Kd-1', skus: ['A', 'B'] },
@@ -505,12 +506,12 @@ export function erpReaderContract(lab: ErpLab): void {
         ['3', false],
       ]);
       expect(
-        page.rows.map(({ content }) => (content.mapped ? content.record.customer_code : content.reason)),
+        page.rows.map(({ content }) => (content.mapped ? content.record.customer_code : problemsInWords(content))),
       ).to.deep.equal([
         'K1',
         'K2',
-        'order 3: its customer can not be sent: customer 3: code is empty; correct it in the ERP',
-        'order 4: its customer 99 is not in customers.query; correct the order in the ERP, or the query',
+        'its customer can not be sent: customer 3: code is empty. Correct it in the ERP.',
+        'its customer 99 is not in customers.query. Correct the order in the ERP, or the query.',
       ]);
     });
 
@@ -690,7 +691,7 @@ export function erpReaderContract(lab: ErpLab): void {
       const reader = open({ orders: { query, currency: { column: 'CUR', field: 'currency' } }, amounts });
       await reader.check();
       const rows = await sweepAll(reader, 10);
-      const sent = rows.map(({ content }) => (content.mapped ? content.record : content.reason));
+      const sent = rows.map(({ content }) => (content.mapped ? content.record : problemsInWords(content)));
       expect(sent[0]).to.deep.include({ currency: 'JPY', items: [{ sku: 'SKU-1', qty: 1, price: 10 }] });
       expect(sent[1]).to.deep.include({ currency: 'KWD', items: [{ sku: 'SKU-1', qty: 1, price: 10_000 }] });
       expect(sent[2]).to.include('cur "USD" is not among the currencies of the settings (EUR, JPY, KWD)');
@@ -826,7 +827,7 @@ export function erpReaderContract(lab: ErpLab): void {
       const reader = open({ orders: { lines, total: undefined } });
       const prices = async () =>
         (await reader.sweep('order', null, 10)).rows.map(({ content }) =>
-          content.mapped ? content.record.items[0]?.price : content.reason,
+          content.mapped ? content.record.items[0]?.price : problemsInWords(content),
         );
       expect(await prices()).to.deep.equal([1_234_567]);
       await lab.run(...view(inexact.cast));
@@ -888,7 +889,7 @@ export function erpReaderContract(lab: ErpLab): void {
     const [order] = (await open({ orders: { number: 'code' } }).sweep('order', null, 10)).rows;
     expect(order).to.have.property('number', null);
     expect(order?.content).to.deep.include({ mapped: false });
-    expect(order?.content).to.have.property('reason').that.includes('order 1: code holds bytes that are not text');
+    expect(order?.content).to.have.property('reason').that.includes('code holds bytes that are not text');
     await lab.run("UPDATE orders SET code = X'41'");
     const [mended] = (await open({ orders: { number: 'code' } }).sweep('order', null, 10)).rows;
     expect(mended).to.have.property('number', 'A');

@@ -2,7 +2,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { type FieldPlan, mapField } from '../../src/erp/mapping/map-field.js';
 import { mapOrder, type OrderCustomer, type OrderMapping } from '../../src/erp/mapping/map-records.js';
+import type { RowFact } from '../../src/model/facts/rows.js';
 import { formatSourceKey, parseSourceKey } from '../../src/model/record.js';
+import { tellWhole } from '../../src/words/words.js';
+import { problemsInWords } from './problems-in-words.js';
 
 const context = { timeZone: 'Europe/Berlin', scale: 2, rounding: 'refuse' as const };
 
@@ -12,7 +15,7 @@ function field(name: string, column: string, extra: Partial<FieldPlan> = {}): Fi
 
 function map(value: string | null, extra: Partial<FieldPlan> = {}): unknown {
   const outcome = mapField({ c: value }, field('f', 'c', extra), context);
-  return 'problem' in outcome ? outcome : outcome.value;
+  return 'problem' in outcome ? { problem: tellWhole(outcome.problem) } : outcome.value;
 }
 
 describe('a field', () => {
@@ -23,21 +26,21 @@ describe('a field', () => {
   });
 
   it('without a value is refused, or left out where it is optional', () => {
-    const problem = 'c is empty; correct it in the ERP, or set optional: true for f';
+    const problem = 'c is empty. Correct it in the ERP, or set optional: true for f.';
     expect(map(null)).to.deep.equal({ problem });
     expect(map('')).to.deep.equal({ problem });
     expect(map(null, { optional: true })).to.equal(undefined);
     expect(map('', { optional: true })).to.equal(undefined);
     // The settings refuse a field that the service needs as optional.
-    expect(map('', { isRequired: true })).to.deep.equal({ problem: 'c is empty; correct it in the ERP' });
+    expect(map('', { isRequired: true })).to.deep.equal({ problem: 'c is empty. Correct it in the ERP.' });
   });
 
   it('of text that is too long, or no text, is refused', () => {
     expect(map('abcd', { maxLength: 3 })).to.deep.equal({
-      problem: 'c has 4 characters, more than the 3 allowed; shorten it in the ERP',
+      problem: 'c has 4 characters, more than the 3 allowed. Shorten it in the ERP.',
     });
     expect(map('💶💶💶', { maxLength: 3 })).to.equal('💶💶💶');
-    expect(map('a\0b')).to.deep.equal({ problem: 'c holds bytes that are not text; correct it in the ERP' });
+    expect(map('a\0b')).to.deep.equal({ problem: 'c holds bytes that are not text. Correct it in the ERP.' });
   });
 
   it('of a constant needs no column', () => {
@@ -50,10 +53,10 @@ describe('a field', () => {
     expect(map('9007199254740991', { type: 'integer' })).to.equal(9007199254740991);
     expect(map('9007199254740992', { type: 'integer' })).to.have.property('problem');
     expect(map('2.5', { type: 'integer' })).to.deep.equal({
-      problem: 'c 2.5 is not a whole number; correct it in the ERP',
+      problem: 'c 2.5 is not a whole number. Correct it in the ERP.',
     });
     expect(map('two', { type: 'integer' })).to.deep.equal({
-      problem: 'c "two" is not a number; correct it in the ERP',
+      problem: 'c "two" is not a number. Correct it in the ERP.',
     });
   });
 
@@ -94,18 +97,21 @@ describe('an order', () => {
     ],
     total: 'total',
   };
-  const customer: OrderCustomer = { found: 'yes', key: '7', customerCode: 'K7', reason: null, row: { id: '7' } };
+  const customer: OrderCustomer = { found: 'yes', key: '7', customerCode: 'K7', problems: [], row: { id: '7' } };
+  const noName: RowFact = {
+    code: 'value_missing',
+    field: 'name',
+    columns: [{ column: 'name', value: 'nothing' }],
+    mayBeOptional: false,
+  };
   const line = { item: 'A', qty: '2.000', unit_price: '10.5000' };
 
   function read(lines: Record<string, string | null>[], extra: object = {}, row: Record<string, string | null> = {}) {
-    return mapOrder(
-      { sourceKey: '4711', number: 'A-1', row: { total: '21.00', ...row }, lines, customer, ...extra },
-      mapping,
-    );
+    return mapOrder({ number: 'A-1', row: { total: '21.00', ...row }, lines, customer, ...extra }, mapping);
   }
   function reason(lines: Record<string, string | null>[], extra: object = {}, row = {}): string {
     const { content } = read(lines, extra, row);
-    return content.mapped ? 'it was mapped' : content.reason;
+    return content.mapped ? 'it was mapped' : problemsInWords(content);
   }
 
   it('becomes a record with its customer’s code, and its number in the note', () => {
@@ -121,30 +127,32 @@ describe('an order', () => {
   it('keeps a note of its own', () => {
     const own = { ...mapping, fields: [field('note', 'remark')] };
     const row = { total: null, remark: 'hello' };
-    const { content } = mapOrder({ sourceKey: '1', number: 'A-1', row, lines: [line], customer }, own);
+    const { content } = mapOrder({ number: 'A-1', row, lines: [line], customer }, own);
     expect(content).to.have.nested.property('record.note', 'hello');
   });
 
   it('with a price beyond the scale names the line, the column and what to do', () => {
     expect(reason([line, { ...line, unit_price: '1.005' }])).to.equal(
-      'order 4711, line 2: unit_price 1.005 has more than 2 decimals; fix the price, or work it out from the amount (orders.lines.amount or .unit)',
+      'line 2: unit_price 1.005 has more than 2 decimals. Correct the price in the ERP, or work the price out from the amount (orders.lines.amount or .unit).',
     );
   });
 
   it('that can not be sent says why', () => {
-    expect(reason([])).to.equal('order 4711: it has no lines; add them in the ERP, or cancel the order there');
+    expect(reason([])).to.equal('it has no lines. Add them in the ERP, or cancel the order there.');
     expect(reason([{ ...line, qty: '1.5' }])).to.include('line 1: qty 1.5 is not a whole number');
     expect(reason([{ ...line, qty: '-2.000' }])).to.include('line 1: qty -2.000 is not a positive quantity');
     expect(reason([{ ...line, qty: '0' }])).to.include('line 1: qty 0 is not a positive quantity');
     expect(reason([{ ...line, item: null }])).to.include('line 1: item is empty');
     expect(reason([{ ...line, unit_price: null }])).to.include('line 1: unit_price is empty');
     expect(reason([line], {}, { total: '21.005' })).to.include('total 21.005 has more than 2 decimals');
-    expect(reason([line], { customer: { found: 'no', reason: 'its customer 8 is gone' } })).to.equal(
-      'order 4711: its customer 8 is gone',
-    );
-    const unmapped = { ...customer, customerCode: null, reason: 'customer 7: name is empty' };
+    expect(
+      reason([line], {
+        customer: { found: 'no', problem: { code: 'customer_not_found', customer: '8', mayBeLeftOut: false } },
+      }),
+    ).to.equal('its customer 8 is not in customers.query. Correct the order in the ERP, or the query.');
+    const unmapped = { ...customer, customerCode: null, problems: [noName] };
     expect(reason([line], { customer: unmapped })).to.equal(
-      'order 4711: its customer can not be sent: customer 7: name is empty',
+      'its customer 7 can not be sent: name is empty. Correct it in the ERP.',
     );
     expect(reason([{ ...line, qty: '9007199254740991', unit_price: '1.00' }])).to.include('add up to');
   });
@@ -167,7 +175,7 @@ describe('an order', () => {
   });
 
   it('goes on when its customer has a code, whatever else is wrong with the customer', () => {
-    const { content } = read([line], { customer: { ...customer, reason: 'customer 7: name is empty' } });
+    const { content } = read([line], { customer: { ...customer, problems: [noName] } });
     expect(content.mapped).to.equal(true);
   });
 

@@ -25,7 +25,7 @@ export async function heal(world: World): Promise<string[]> {
 
 function needsPeople({ kept }: World): boolean {
   const waits = kept.rows("SELECT 1 FROM outbox_message WHERE state IN ('parked','pending') LIMIT 1");
-  return waits.length > 0 || kept.rows('SELECT 1 FROM capture_cursor WHERE brake IS NOT NULL').length > 0;
+  return waits.length > 0 || kept.rows('SELECT 1 FROM capture_cursor WHERE brake_code IS NOT NULL').length > 0;
 }
 
 /** Round by round, until one has changed nothing. Two sweeps without a row are enough to count as deleted. */

@@ -12,6 +12,7 @@ import type {
   RowFilter,
   SourceEnd,
 } from '../../src/erp/erp-reader.js';
+import { outside } from '../../src/model/outside.js';
 import type { CustomerRecord, Entity, OrderRecord } from '../../src/model/record.js';
 
 export interface CustomerRow {
@@ -197,7 +198,11 @@ export class MemoryErp implements ErpReader {
       identity: JSON.stringify({ number: `SO-${row.key}` }),
       customerKey: row.customerKey,
       content: row.isBad
-        ? { mapped: false, reason: `order ${row.key}: qty is "many"`, fingerprint: `${row.qty}` }
+        ? {
+            mapped: false,
+            problems: [{ code: 'not_a_number', column: 'qty', value: outside('many') }],
+            fingerprint: `${row.qty}`,
+          }
         : mapped(MemoryErp.orderRecord(row)),
       totals: row.isBad ? null : { lines: total, header: row.isHalf ? `${total}0` : total },
     };

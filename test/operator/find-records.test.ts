@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { expect } from 'chai';
+import { legacy } from '../../src/model/facts/fact.js';
 import type { Entity } from '../../src/model/record.js';
 import {
   AmbiguousName,
@@ -25,7 +26,7 @@ onEveryStore('the names of records', (kit) => {
           {
             ...{ entity, sourceKey, number, identity, revision: 1, operation: 'create', generation: 0 },
             ...{ customerKey: null, contentHash: 'h', mappingFingerprint: 'm', record: '{}', idempotencyKey: null },
-            parked: { parkClass: 'conflict', reason: 'a test' },
+            parked: { parkClass: 'conflict', reason: legacy('a test') },
           },
         ],
         1,

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { legacy } from '../../src/model/facts/fact.js';
 import type { Entity } from '../../src/model/record.js';
 import type { Verdict } from '../../src/model/verdict.js';
 import { listMessages } from '../../src/operator/list-messages.js';
@@ -680,7 +681,9 @@ onEveryStore('the outbox', (kit) => {
         const [create] = (await insert(message('order', '1'))) as [number];
         const correction = update('order', '1', 2, { customer_code: '1', items: [], note: 'b' });
         const record = parkClass === 'held' ? correction.record : null;
-        const [waiting] = (await insert({ ...correction, record, parked: { parkClass, reason: 'why' } })) as [number];
+        const [waiting] = (await insert({ ...correction, record, parked: { parkClass, reason: legacy('why') } })) as [
+          number,
+        ];
         await set(create, `${forged.parked}, park_class='refused'`);
         const refused = { id: create, entity: 'order' as const, sourceKey: '1', revision: 1, generation: 0 };
         expect(
@@ -745,7 +748,7 @@ onEveryStore('the outbox', (kit) => {
       message('order', 'a', {
         record: null,
         idempotencyKey: null,
-        parked: { parkClass: 'unmapped', reason: 'r'.repeat(2000) },
+        parked: { parkClass: 'unmapped', reason: legacy('r'.repeat(2000)) },
       }),
     ];
     const ids = await insert(...messages);
@@ -761,7 +764,7 @@ onEveryStore('the outbox', (kit) => {
   });
 
   it('finds a message by what its reason says, in capitals or not, also beside letters that ASCII lacks', async () => {
-    await insert(message('order', 'a', { parked: { parkClass: 'unmapped', reason: 'GRÖSSE: no Number' } }));
+    await insert(message('order', 'a', { parked: { parkClass: 'unmapped', reason: legacy('GRÖSSE: no Number') } }));
     const found = async (reasonLike: string) =>
       kit.store.read('list', async (tx) => (await listMessages(tx, { reasonLike }, 10)).length);
     expect(await found('GRÖSSE')).to.equal(1);

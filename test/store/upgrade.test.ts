@@ -10,7 +10,7 @@ import { isOutdated } from '../../src/outbound/deliver/profile-notices.js';
 import { openAlerts, raiseAlert } from '../../src/store/alerts.js';
 import { migrations, storeDataSource } from '../../src/store/data-source.js';
 import { factOf } from '../../src/store/fact-columns.js';
-import { listJobRuns } from '../../src/store/job-runs.js';
+import { clearBrake, listJobRuns, readBrakes, readMarks } from '../../src/store/job-runs.js';
 import { openStore, openStoreForReading } from '../../src/store/open-store.js';
 import type { Store } from '../../src/store/store.js';
 import { tell } from '../../src/words/words.js';
@@ -128,6 +128,48 @@ onEveryStore('a store of the first schema', (kit) => {
       const [anew] = await store.read('look', openAlerts);
       expect(anew).to.include({ cause: 'capture.failing', sinceAt: 5 });
       expect(anew && tell(anew.message)).to.equal('Reading the ERP failed 4 times in a row: no route');
+    } finally {
+      await store.close();
+    }
+  });
+
+  it('keeps the brakes of sources and the waits of orders, and goes on by them', async () => {
+    const settings = await kit.emptyDatabase();
+    const source = storeDataSource(settings);
+    Object.assign(source.options, { migrations: migrations.slice(0, 1) });
+    await source.initialize();
+    await source.runMigrations({ transaction: 'all' });
+    const restored = 'the ERP seems to have been restored from a backup: its highest key is 15, and it was 17';
+    const marks = (name: string, cause: string, reason: string) =>
+      source.query(
+        `INSERT INTO capture_cursor (name, swept_rows, brake, brake_reason) VALUES ('${name}', 40, ${cause}, ${reason})`,
+      );
+    await marks('order', "'restored'", `'${restored}'`);
+    await marks('customer', "'drained'", "'no row is eligible any more, and 40 were'");
+    await marks('order.b', "'empty'", "'the ERP has no rows any more, and it had some'");
+    await marks('customer.b', 'NULL', 'NULL');
+    await source.query(
+      "INSERT INTO unsettled (source_key, first_seen_at, content_hash, reason) VALUES ('7', 5, 'h', 'the lines add up to 1')",
+    );
+    await source.destroy();
+    const { store } = await openStore(settings);
+    try {
+      const brakes = await store.read('look', readBrakes);
+      const codes = brakes.map(({ entity, source: of, reason }) => [entity, of ?? '', reason.code, tell(reason)]);
+      expect(codes).to.deep.equal([
+        ['customer', '', 'source_drained', 'no row is eligible any more, and 40 were'],
+        ['order', '', 'source_restored', restored],
+        ['order', 'b', 'source_empty', 'the ERP has no rows any more, and it had some'],
+      ]);
+      expect((await store.read('look', (tx) => readMarks(tx, 'customer.b'))).brake).to.equal(null);
+      // A person ends exactly the brake that was shown.
+      const [, shown] = brakes.map(({ reason }) => reason);
+      const clear = (name: 'order' | 'order.b') =>
+        store.transaction('end it', (tx) => clearBrake(tx, name, shown ?? { code: 'source_empty' }));
+      expect([await clear('order.b'), await clear('order'), await clear('order')]).to.deep.equal([false, true, false]);
+      const [waits] = await store.read('look', (tx) => tx.rows('SELECT reason_code, reason_data FROM unsettled'));
+      const fact = factOf(waits?.reasonCode, waits?.reasonData);
+      expect(fact && tell(fact)).to.equal('the lines add up to 1');
     } finally {
       await store.close();
     }

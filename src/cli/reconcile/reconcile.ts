@@ -206,12 +206,13 @@ async function repairAndShow(
     const { capture, deliver, open } = sync;
     const movedOn = left.reduce((sum, { why }) => sum + (why.code === 'moved_on' ? why.records : 0), 0);
     const { captured = null, removed = null, held = 0, brakes = [], stopped = null } = capture ?? {};
-    output.json({ ...summary, plan, repaired: { captured, removed, held, brakes, open, left: movedOn } });
+    const repaired = { captured, removed, held, brakes: brakes.map((brake) => tell(brake)), open, left: movedOn };
+    output.json({ ...summary, plan, repaired });
     output.lines(
       captured &&
         removed &&
         `Captured ${captured.orders} orders and ${captured.customers} customers, and the removal of ${removed.orders + removed.customers}.`,
-      ...brakes.map((brake) => `Held: ${brake}. Look at them: waybill confirm --dry-run`),
+      ...brakes.map((brake) => `Held: ${tell(brake)}. Look at them: waybill confirm --dry-run`),
       movedOn > 0 && `${movedOn} had moved on meanwhile and were left alone.`,
       stopped && `Capture stopped: ${stopped.reason}`,
       deliver?.stopped ? `Delivery stopped: ${deliver.stopped}` : null,

@@ -1,5 +1,6 @@
 import { type Fate, planResync, type ResyncPlan } from '../../operator/reconcile/plan-resync.js';
 import { span } from '../../words/span.js';
+import { tell } from '../../words/words.js';
 import { type CommandApp, exitCode, type Plural } from '../command.js';
 import { progressBar } from '../terminal/progress-bar.js';
 import { stopSignal } from '../terminal/stop-signal.js';
@@ -21,7 +22,7 @@ export async function showResync(
     bar.stop();
     stop.release();
   }
-  output.json(plan);
+  output.json({ ...plan, brakes: plan.brakes.map((brake) => tell(brake)) });
   const { customers, requests, seconds } = plan;
   output.table(
     ['count', plural],
@@ -32,7 +33,7 @@ export async function showResync(
     along > 0 && `${along} customers come along (${customers.new} new, ${customers.changed} changed).`,
     `Would update ${plan.updates} ${plural} and create ${plan.creates}. By field that changes:`,
     ...plan.fields.map(({ field, count }) => `  ${field}: ${count}`),
-    ...plan.brakes.map((brake) => `Would be held: ${brake}`),
+    ...plan.brakes.map((brake) => `Would be held: ${tell(brake)}`),
     seconds === null
       ? `${requests} requests with what waits already; no limit is configured (service.limits).`
       : `${requests} requests with what waits already: ${span(seconds * 1000)} at the limit.`,

@@ -4,6 +4,7 @@ import type { ErpRow } from '../../db/erp-database.js';
 import { amountWithCurrency, shorten } from '../../operator/format.js';
 import { type Preview, previewRecords } from '../../operator/setup/preview/preview-records.js';
 import type { ShownOrder, ShownRecord } from '../../operator/setup/preview/show-order.js';
+import { factsInWords, tell, tellWhole } from '../../words/words.js';
 import {
   atSource,
   type CommandApp,
@@ -67,18 +68,26 @@ async function preview(app: CommandApp, { key, all, limit }: PreviewOptions): Pr
       ...(!keys && !limit && { onProgress: ({ read, total }) => bar.show({ stage: 'capture', done: read, total }) }),
       onOrder: async (order) => {
         if (readerLeft()) return;
-        if (output.isJson) await writeOut(`${shown === 0 ? '{"shown":[' : ','}\n${output.jsonText(order)}`);
+        if (output.isJson)
+          await writeOut(`${shown === 0 ? '{"shown":[' : ','}\n${output.jsonText(factsInWords(order, output))}`);
         else await writeOut(orderInWords(order, output, settings));
         shown++;
       },
     });
     bar.stop();
     if (output.isJson) {
-      const rest = output.jsonText({
-        ...found,
-        isStoreAbsent: app.isStoreAbsent,
-        environment: settings.service.environment,
-      });
+      const json = factsInWords(
+        {
+          ...found,
+          brakes: found.brakes.map((brake) => tell(brake)),
+          // Scripts may read the cause by its name of the version before.
+          causes: found.causes.map((one) => ({ ...one, example: one.cause })),
+          isStoreAbsent: app.isStoreAbsent,
+          environment: settings.service.environment,
+        },
+        output,
+      );
+      const rest = output.jsonText(json);
       await writeOut(`${shown === 0 ? '{"shown":[' : ''}],${rest.slice(1)}\n`);
     } else printPreview(output, found, app, limit !== undefined);
     return codeOf(found);
@@ -116,7 +125,7 @@ function printPreview(
   if (found.funnel) printCounts(output, found, settings, isPartial);
   printCauses(output, found);
   output.lines(
-    ...found.brakes.map((brake) => `Would be held: ${brake}`),
+    ...found.brakes.map((brake) => `Would be held: ${tell(brake)}`),
     found.stopped && `Stopped: ${found.stopped}`,
     isStoreAbsent && 'There is no store yet, so everything counts as new.',
     'Nothing was stored or sent.',
@@ -168,9 +177,9 @@ export function printTotals(output: Output, { totals }: Preview, { amounts }: Se
 /** What keeps records back, each cause with what mends it. */
 export function printCauses(output: Output, { causes, otherCauses }: Preview): void {
   if (causes.length > 0) output.lines('', 'What keeps records back:');
-  for (const { entity, records, example, keys, remedies } of causes)
+  for (const { entity, records, cause, keys, remedies } of causes)
     output.lines(
-      `  ${records} ${records === 1 ? entity : `${entity}s`} (${keys.join(', ')}${records > keys.length ? ', …' : ''}): ${shorten(example, 300)}`,
+      `  ${records} ${records === 1 ? entity : `${entity}s`} (${keys.join(', ')}${records > keys.length ? ', …' : ''}): ${shorten(tellWhole(cause), 300)}`,
       ...remedies.map((remedy) => `      ${remedy}`),
     );
   output.lines(otherCauses > 0 && `  … and ${otherCauses} for other reasons`, causes.length > 0 && '');
@@ -186,7 +195,7 @@ export function orderInWords(order: ShownOrder, output: Output, { amounts }: Set
     ...lines.flatMap((line, at) => [`  line ${at + 1}`, ...rowInWords(line).map((one) => `    ${one}`)]),
     ...(skippedLines > 0 ? [`  ${skippedLines} of the lines are texts and left out (orders.lines.text).`] : []),
     ...(totals ? [`  Total: lines ${format(totals.lines)}, ERP ${format(totals.header)}`] : []),
-    ...(waits ? [`  First it waits: ${waits}`] : []),
+    ...(waits ? [`  First it waits: ${tell(waits)}`] : []),
     ...bodyInWords(order),
     ...(customer ? [...recordInWords(`  Its customer ${customer.key}`, customer), ...bodyInWords(customer)] : []),
     '',
@@ -199,7 +208,7 @@ function recordInWords(name: string, { outcome, parked, row }: ShownRecord): str
     create: 'to create',
     update: 'to update',
     unchanged: 'unchanged',
-    parked: `can not be sent: ${parked}`,
+    parked: `can not be sent: ${parked === null ? '' : tellWhole(parked)}`,
   };
   return [`${name}: ${what[outcome]}`, ...rowInWords(row).map((line) => `    ${line}`)];
 }

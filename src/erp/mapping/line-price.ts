@@ -1,9 +1,12 @@
 import type { ErpRow } from '../../db/erp-database.js';
+import type { LineAmount, LineProduct } from '../../model/facts/rows.js';
 import { decimalText } from '../../model/minor-units.js';
+import type { Outside } from '../../model/outside.js';
 import {
   columnOf,
   type FieldContext,
   type FieldPlan,
+  found,
   isEmpty,
   isNothing,
   mapField,
@@ -45,14 +48,12 @@ export function scaledQuantity(row: ErpRow, unit: UnitPlan, mapping: LineMapping
   if ('problem' in read) return read;
   const code = 'column' in unit ? (row[unit.column] ?? '').trim() : '';
   const factor = 'column' in unit ? unit.factors.get(code) : unit.factor;
-  if (factor === undefined) {
-    const found = `${'column' in unit ? unit.column : ''} ${quote(code)}`;
-    return { problem: `${found} has no factor in orders.lines.unit.factors; add it there` };
-  }
+  if (factor === undefined)
+    return { problem: { code: 'unit_without_factor', ...found('column' in unit ? unit.column : '', code) } };
   const qty = toScaledInteger(times(read.value.decimal, { digits: factor, exponent: 0 }), 0, 'refuse');
   if (qty !== null && isSafe(qty)) return { value: { ...read.value, qty: Number(qty) } };
-  const found = `${read.value.text}${code && ` ${code.slice(0, 40)}`} × ${factor}`;
-  return { problem: `${found} is not a whole quantity; correct it in the ERP, or the factor in orders.lines.unit` };
+  const shown = { qty: quote(read.value.text), unit: code === '' ? null : quote(code), factor: `${factor}` };
+  return { problem: { code: 'quantity_not_whole', ...shown } };
 }
 
 /** The price with which a line comes to its amount, and what is left where no whole price does. */
@@ -64,62 +65,66 @@ export function priceByAmount(
   const { roundingSku, scale } = mapping;
   const read = lineAmount(row, quantity, mapping);
   if ('problem' in read) return read;
-  const { amount, what } = read.value;
+  const { amount, of } = read.value;
   const qty = BigInt(quantity.qty);
   const { price, rest } = priceFor(qty, amount);
   if (rest === 0n || roundingSku !== undefined) return { value: { price: Number(price), rest } };
-  const nearest = `${qty} × ${decimalText(price, scale)} is ${decimalText(qty * price, scale)}`;
-  return {
-    problem: `no price comes to ${what}: ${nearest}; name a SKU for the difference in orders.lines.rounding, or correct it in the ERP`,
-  };
+  const nearest = { price: decimalText(price, scale), comesTo: decimalText(qty * price, scale) };
+  return { problem: { code: 'no_price_for_amount', of, qty: `${qty}`, ...nearest } };
 }
 
-/** What a line comes to in minor units, and in words. A price beside a column of amounts has to tell the same. */
-function lineAmount(row: ErpRow, quantity: Quantity, mapping: LineMapping): Outcome<{ amount: bigint; what: string }> {
+/** The amount of a line in minor units, and where it comes from. A price beside a column of amounts has to tell the same. */
+function lineAmount(
+  row: ErpRow,
+  quantity: Quantity,
+  mapping: LineMapping,
+): Outcome<{ amount: bigint; of: LineAmount }> {
   const { scale, rounding } = mapping;
   const own = mapping.lineFields.find(({ name }) => name === 'price');
   const unitScale = own?.type === 'integer' ? 0 : scale;
   const share = readShare(row, mapping);
   if ('problem' in share) return share;
-  const column = own && columnOf(row, own);
-  const less = share.value.text === '' ? '' : ` less ${share.value.text}`;
-  const asked = `${quantity.text} × ${column ?? 'price'} ${quote((column && row[column]) || '')}${less}`;
+  const column = (own && columnOf(row, own)) ?? null;
+  const { discount } = share.value;
+  const product: LineProduct = {
+    qty: quote(quantity.text),
+    column,
+    price: quote((column && row[column]) || ''),
+    ...(discount && { discount }),
+  };
   const read = readDecimal(row, own, mapping);
-  const product =
+  const exact =
     'value' in read ? times(times(quantity.decimal, read.value.decimal), share.value.left) : { problem: read.problem };
   if (mapping.amount === undefined) {
-    if ('problem' in product) return product;
-    const amount = toScaledInteger(product, unitScale, rounding);
-    if (amount === null)
-      return { problem: `${asked} has more than ${scale} decimals; correct it in the ERP, or set amounts.rounding` };
-    if (isSafe(amount)) return { value: { amount, what: `${decimalText(amount, scale)} (${asked})` } };
-    return { problem: `${asked} is too large to be sent exactly; correct it in the ERP` };
+    if ('problem' in exact) return exact;
+    const amount = toScaledInteger(exact, unitScale, rounding);
+    if (amount === null) return { problem: { code: 'product_too_many_decimals', ...product, scale } };
+    if (isSafe(amount)) return { value: { amount, of: { amount: decimalText(amount, scale), product } } };
+    return { problem: { code: 'product_too_large', ...product } };
   }
   const stated = mapField(row, mapping.amount, mapping);
   if ('problem' in stated) return stated;
   const amount = BigInt(Number(stated.value));
-  const what = `${columnOf(row, mapping.amount)} ${decimalText(amount, scale)}`;
+  const of = { column: columnOf(row, mapping.amount) ?? '', amount: decimalText(amount, scale) };
   const isAlone = own === undefined || isEmpty(row, own);
-  if (isAlone || ('digits' in product && agrees(quantity.decimal, product, amount, unitScale)))
-    return { value: { amount, what } };
-  const advice = 'correct it in the ERP, or leave price out of orders.lines.fields where only the amount counts';
-  return { problem: `${asked} does not come to ${what}; ${advice}` };
+  if (isAlone || ('digits' in exact && agrees(quantity.decimal, exact, amount, unitScale)))
+    return { value: { amount, of } };
+  return { problem: { code: 'price_differs', ...product, amountColumn: of.column, amount: of.amount } };
 }
 
 /** What the discount of a line leaves of its price: all of it where the column is empty. */
-function readShare(row: ErpRow, mapping: LineMapping): Outcome<{ left: Decimal; text: string }> {
+function readShare(
+  row: ErpRow,
+  mapping: LineMapping,
+): Outcome<{ left: Decimal; discount?: { column: string; value: Outside } }> {
   const { discount } = mapping;
-  if (discount === undefined || isNothing(row, discount.field))
-    return { value: { left: { digits: 1n, exponent: 0 }, text: '' } };
+  if (discount === undefined || isNothing(row, discount.field)) return { value: { left: { digits: 1n, exponent: 0 } } };
   const read = readDecimal(row, discount.field, mapping);
   if ('problem' in read) return read;
   const left = shareLeft(read.value.decimal, discount.type);
-  const found = `${columnOf(row, discount.field)} ${read.value.text}`;
-  if (left !== null) return { value: { left, text: found } };
-  const most = discount.type === 'percent' ? 100 : 1;
-  return {
-    problem: `${found} is no discount between 0 and ${most}; correct it in the ERP, or orders.lines.discount.type`,
-  };
+  const shown = found(columnOf(row, discount.field) ?? '', read.value.text);
+  if (left !== null) return { value: { left, discount: shown } };
+  return { problem: { code: 'discount_out_of_range', ...shown, most: discount.type === 'percent' ? 100 : 1 } };
 }
 
 /** The whole price that comes nearest to an amount, and what qty × price leaves of it. Amounts in minor units, qty above zero. */

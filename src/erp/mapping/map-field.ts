@@ -1,5 +1,7 @@
 import type { ErpRow } from '../../db/erp-database.js';
 import type { ColumnKind } from '../../db/sql.js';
+import { type EmptyColumn, firstFew, type RowFact } from '../../model/facts/rows.js';
+import { type Outside, outside } from '../../model/outside.js';
 import type { JsonValue } from '../../model/record.js';
 import { parseWrittenTime } from '../../model/written-time.js';
 import { formatDate, formatInstant, formatWrittenTime, instantToWall, writtenToInstant } from '../time/wall-time.js';
@@ -39,23 +41,21 @@ export interface FieldContext {
   rounding: Rounding;
 }
 
-/** A problem reads on after "order 4711: " and says what to do. */
-export type Outcome<T> = { value: T } | { problem: string };
+export type Outcome<T> = { value: T } | { problem: RowFact };
 
-/** What one column gives: also nothing, and in which way it is empty. */
-type ColumnOutcome = Outcome<Constant> | { empty: string };
+/** Value of one column, or in which way it is empty. */
+type ColumnOutcome = Outcome<Constant> | { empty: EmptyColumn };
 
 /** The earliest year that is believed. Before it lie the stand-ins for "no date": 1000-01-01, 1753-01-01, 1899-12-30, 1900-01-01. */
 const EARLIEST_YEAR = '1901';
 const WHOLE = { scale: 0, rounding: 'refuse' } as const;
-const notWhole = () => 'is not a whole number; correct it in the ERP';
 const TRUE = new Set(['1', 'true', 't', 'yes', 'y']);
 const FALSE = new Set(['0', 'false', 'f', 'no', 'n']);
 
 /** The fields of one record or line, and everything that is wrong with it, to be corrected in one go. */
 export function mapFields(row: ErpRow, fields: readonly FieldPlan[], context: FieldContext) {
   const values: Record<string, JsonValue> = {};
-  const problems: string[] = [];
+  const problems: RowFact[] = [];
   for (const field of fields) {
     const outcome = mapField(row, field, context);
     if ('problem' in outcome) problems.push(outcome.problem);
@@ -79,8 +79,8 @@ export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): 
   const word = field.when?.words.get('');
   if (word !== undefined) return { value: word };
   if (field.optional) return { value: undefined };
-  const orElse = field.isRequired ? '' : `, or set optional: true for ${field.name}`;
-  return { problem: `${empty.join(', and ')}; correct it in the ERP${orElse}` };
+  const columns = firstFew(empty);
+  return { problem: { code: 'value_missing', field: field.name, columns, mayBeOptional: !field.isRequired } };
 }
 
 /** The column that a field is made from in this row; undefined where all of them are empty. */
@@ -108,18 +108,21 @@ function mapColumn(
   context: FieldContext,
 ): ColumnOutcome {
   const text = row[column] ?? null;
-  if (text === null || text === '') return { empty: `${column} is empty` };
+  if (text === null || text === '') return { empty: { column, value: 'nothing' } };
   switch (field.type) {
     case 'text':
       return mapText(wallTextOf(text, kind, context.timeZone), column, field);
     case 'integer':
-      return mapNumber(readScaled(text, column, WHOLE, notWhole), text, column);
+      return mapNumber(readScaled(text, WHOLE, { code: 'not_whole', ...found(column, text) }), found(column, text));
     case 'amount':
-      return mapNumber(readAmount(text, column, field.name === 'price' ? 'price' : 'amount', context), text, column);
+      return mapNumber(
+        readAmount(text, column, field.name === 'price' ? 'price' : 'amount', context),
+        found(column, text),
+      );
     case 'boolean':
       if (TRUE.has(text.toLowerCase())) return { value: true };
       if (FALSE.has(text.toLowerCase())) return { value: false };
-      return { problem: `${column} ${quote(text)} is neither yes nor no; correct it in the ERP` };
+      return { problem: { code: 'neither_yes_nor_no', ...found(column, text) } };
     default:
       return mapTime(text, column, kind, field.type, context.timeZone);
   }
@@ -128,8 +131,7 @@ function mapColumn(
 function wordFor(code: string, column: string, { path, words, otherwise }: NonNullable<FieldPlan['when']>) {
   const value = words.get(code) ?? otherwise;
   if (value !== undefined) return { value };
-  const orElse = `${path.slice(0, path.lastIndexOf('.'))}.otherwise`;
-  return { problem: `${column} ${quote(code)} has no word in ${path}; add it there, or set ${orElse}` };
+  return { problem: { code: 'code_without_word', ...found(column, code), setting: path } } as const;
 }
 
 /** A TIMESTAMP is read in UTC; as a text it is the wall time that the ERP shows. */
@@ -140,30 +142,26 @@ function wallTextOf(text: string, kind: ColumnKind, timeZone: string): string {
 }
 
 function mapText(text: string, column: string, field: FieldPlan): ColumnOutcome {
-  if (text.includes('\0')) return { problem: `${column} holds bytes that are not text; correct it in the ERP` };
+  if (text.includes('\0')) return { problem: { code: 'not_text', column } };
   const shaped = field.shape === undefined ? text : shapeText(text, field.shape);
-  if (shaped === '') return { empty: `${column} holds no text` };
+  if (shaped === '') return { empty: { column, value: 'no_text' } };
   if (field.when !== undefined) return wordFor(shaped, column, field.when);
   const { maxLength = Number.POSITIVE_INFINITY, cut } = field;
   const length = shaped.length <= maxLength ? shaped.length : lengthOf(shaped);
   if (length <= maxLength) return { value: shaped };
   if (cut !== undefined) return { value: cutText(shaped, maxLength, cut) };
-  return { problem: `${column} has ${length} characters, more than the ${maxLength} allowed; shorten it in the ERP` };
+  return { problem: { code: 'text_too_long', column, length, maxLength } };
 }
 
-/** An amount of the ERP in minor units. `what` names it in the problem. */
+/** An amount of the ERP in minor units. */
 export function readAmount(
   text: string,
   column: string,
-  what: string,
+  of: 'price' | 'amount' | 'total',
   context: FieldContext,
 ): Outcome<bigint | number> {
-  return readScaled(text, column, context, () => {
-    // A rounded price changes what the line comes to.
-    const orElse =
-      what === 'price' ? 'work it out from the amount (orders.lines.amount or .unit)' : 'set amounts.rounding';
-    return `has more than ${context.scale} decimals; fix the ${what}, or ${orElse}`;
-  });
+  const { scale } = context;
+  return readScaled(text, context, { code: 'too_many_decimals', ...found(column, text), scale, of });
 }
 
 /** A number, and as it is written. */
@@ -179,33 +177,38 @@ export function readDecimal(row: ErpRow, field: FieldPlan | undefined, context: 
   const text = `${read?.value ?? ''}`.trim();
   const decimal = parseDecimal(text);
   if (decimal !== null) return { value: { decimal, text } };
-  return { problem: `${field && columnOf(row, field)} ${quote(text)} is not a number; correct it in the ERP` };
+  return { problem: notANumber((field && columnOf(row, field)) ?? '', text) };
 }
 
+/** @param tooPrecise the problem of a number that has more decimals than may be sent */
 function readScaled(
   text: string,
-  column: string,
   { scale, rounding }: Pick<FieldContext, 'scale' | 'rounding'>,
-  tooManyDecimals: () => string,
+  tooPrecise: RowFact & { column: string },
 ): Outcome<bigint | number> {
   const plain = plainScaled(text, scale);
   if (plain !== null) return { value: plain };
   const decimal = parseDecimal(text);
-  if (decimal === null) return { problem: `${column} ${quote(text)} is not a number; correct it in the ERP` };
+  if (decimal === null) return { problem: notANumber(tooPrecise.column, text) };
   const value = toScaledInteger(decimal, scale, rounding);
-  return value === null ? { problem: `${column} ${text} ${tooManyDecimals()}` } : { value };
+  return value === null ? { problem: tooPrecise } : { value };
 }
 
-function mapNumber(read: Outcome<bigint | number>, text: string, column: string): Outcome<number> {
+function notANumber(column: string, text: string): RowFact {
+  const isSpecial = /^(NaN|[+-]?Infinity)$/i.test(text);
+  return { code: 'not_a_number', ...found(column, text), ...(isSpecial && { special: text }) };
+}
+
+function mapNumber(read: Outcome<bigint | number>, found: { column: string; value: Outside }): Outcome<number> {
   if ('problem' in read) return read;
   if (isSafe(read.value)) return { value: Number(read.value) };
-  return { problem: `${column} ${text} is too large to be sent exactly; correct it in the ERP` };
+  return { problem: { code: 'number_too_large', ...found } };
 }
 
 function mapTime(text: string, column: string, kind: ColumnKind, type: FieldType, timeZone: string): ColumnOutcome {
-  if (isStandIn(text)) return { empty: `${column} is ${text}, which is no date` };
+  if (isStandIn(text)) return { empty: { column, value: quote(text) } };
   const written = parseWrittenTime(text);
-  if (written === null) return { problem: `${column} ${quote(text)} is not a date; correct it in the ERP` };
+  if (written === null) return { problem: { code: 'not_a_date', ...found(column, text) } };
   const sameFrame = written.offsetMinutes === null && kind !== 'timestamp';
   if (type === 'date' && sameFrame) return { value: formatDate(written.wallSeconds) };
   const instant = writtenToInstant(written, kind, timeZone);
@@ -219,7 +222,12 @@ function isStandIn(text: string): boolean {
   return /^\d{4}-\d{2}-\d{2}/.test(text) && (text.slice(0, 4) < EARLIEST_YEAR || /^\d{4}-(00|\d{2}-00)/.test(text));
 }
 
-/** At most 40 characters of a text, in quotes. */
-export function quote(text: string): string {
-  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+/** A value of the ERP as facts keep it: at most 40 characters. */
+export function quote(text: string): Outside {
+  return outside(text, 40);
+}
+
+/** A column and its value, for a problem. */
+export function found(column: string, text: string): { column: string; value: Outside } {
+  return { column, value: quote(text) };
 }

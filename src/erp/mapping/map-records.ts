@@ -1,4 +1,5 @@
 import type { ErpRow } from '../../db/erp-database.js';
+import { firstFew, type RowFact, type RowProblems } from '../../model/facts/rows.js';
 import {
   type CustomerRecord,
   type JsonValue,
@@ -11,6 +12,7 @@ import { type LineMapping, priceByAmount, type Quantity, scaledQuantity } from '
 import {
   type FieldContext,
   type FieldPlan,
+  found,
   isEmpty,
   isNothing,
   mapFields,
@@ -25,7 +27,6 @@ import { isSafe } from './money.js';
  * wrong: orders of this customer can go on.
  */
 export function mapCustomer(
-  sourceKey: string,
   row: ErpRow,
   fields: readonly FieldPlan[],
   context: FieldContext,
@@ -34,12 +35,16 @@ export function mapCustomer(
   const code = typeof values.customer_code === 'string' ? values.customer_code : null;
   problems.push(...tooLong('customer_code', code));
   const customerCode = code !== null && code.length > maxNameLength ? null : code;
-  if (customerCode === null || problems.length > 0) {
-    const reason = `customer ${sourceKey}: ${problems.join('. Also: ')}`;
-    return { content: { mapped: false, reason, fingerprint: JSON.stringify(row), problems }, customerCode };
+  const [first, ...others] = problems;
+  if (customerCode === null || first !== undefined) {
+    const all: RowProblems = [first ?? noCode, ...others];
+    return { content: { mapped: false, problems: all, fingerprint: JSON.stringify(row) }, customerCode };
   }
   return { content: { mapped: true, record: { ...values, customer_code: customerCode } }, customerCode };
 }
+
+/** Of a customer code that is no text: a constant of the settings may be a number. */
+const noCode: RowFact = { code: 'value_missing', field: 'customer_code', columns: [], mayBeOptional: false };
 
 export interface OrderMapping extends LineMapping {
   /** Where the currency stands, in which field it is sent, and the decimal places of those that may be. */
@@ -53,27 +58,25 @@ export interface OrderMapping extends LineMapping {
 export type OrderCustomer =
   /** Customers aren't sent: the order's own fields name the code. */
   | { found: 'not-needed' }
-  | { found: 'yes'; key: string; customerCode: string | null; reason: string | null; row: ErpRow }
-  | { found: 'no'; reason: string };
+  | { found: 'yes'; key: string; customerCode: string | null; problems: readonly RowFact[]; row: ErpRow }
+  | { found: 'no'; problem: RowFact };
 
 interface OrderRows {
-  sourceKey: string;
   number: string | null;
   row: ErpRow;
   lines: readonly ErpRow[];
   customer: OrderCustomer;
   /** What is wrong with its number; absent: nothing. */
-  problems?: readonly string[];
+  problems?: readonly RowFact[];
 }
 
 type MappedOrder = Pick<ReadOrder, 'content' | 'totals' | 'skippedLines' | 'currency'>;
 
 /** One order with its lines as a record, or the reasons why it can't be one; and both totals where they are known. */
 export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
-  const { sourceKey, number, row, customer } = order;
+  const { number, row, customer } = order;
   const money = readCurrency(row, given);
-  if ('problem' in money)
-    return { content: unmapped(order, `order ${sourceKey}: ${money.problem}`, [money.problem]), totals: null };
+  if ('problem' in money) return { content: unmapped(order, [money.problem]), totals: null };
   const mapping = money.value === null ? given : { ...given, scale: money.value.scale };
   const currency = money.value && { currency: money.value.code };
   const header = mapFields(row, mapping.fields, mapping);
@@ -96,29 +99,22 @@ export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
     items.push({ sku: mapping.roundingSku, qty: 1, price: Number(rest) });
   const linesTotal = orderTotal(items);
 
-  const problems: string[] = [];
-  const tell = (problem: string, where = '') => problems.push(`${where}: ${problem}`);
-  for (const problem of 'problem' in code ? [code.problem] : tooLong('customer_code', code.value)) tell(problem);
-  for (const problem of [...(order.problems ?? []), ...tooLong('its number', number)]) tell(problem);
-  for (const problem of header.problems) tell(problem);
-  if (total !== null && 'problem' in total) tell(total.problem);
-  if (kept === 0) {
-    const butText = lines.length > 0 ? ' but texts, which orders.lines.text skips' : '';
-    tell(`it has no lines${butText}; add them in the ERP, or cancel the order there`);
-  }
-  lines.forEach((line, index) => {
-    for (const problem of line.problems) tell(problem, `, line ${index + 1}`);
-  });
-  if (isWhole && !isSafe(linesTotal)) {
-    problems.push(`: its lines add up to ${linesTotal}, which is too large to be sent exactly; correct it in the ERP`);
-  }
+  const problems: RowFact[] = [
+    ...('problem' in code ? [code.problem] : tooLong('customer_code', code.value)),
+    ...(order.problems ?? []),
+    ...tooLong('number', number),
+    ...header.problems,
+    ...(total !== null && 'problem' in total ? [total.problem] : []),
+    ...(kept === 0 ? [{ code: 'no_lines', texts: lines.length } as const] : []),
+    ...lines.flatMap(({ problems }, index) => problems.map((problem) => atLine(index, problem))),
+    ...(isWhole && !isSafe(linesTotal) ? [{ code: 'lines_too_large', sum: `${linesTotal}` } as const] : []),
+  ];
 
   const totals =
     isWhole && total !== null && 'value' in total ? { lines: `${linesTotal}`, header: `${total.value}` } : null;
-  if ('problem' in code || code.value === null || problems.length > 0) {
-    const reason = problems.map((problem) => `order ${sourceKey}${problem}`).join('. Also ');
-    return { content: unmapped(order, reason, problems), totals, ...skipped, ...currency };
-  }
+  const [first, ...others] = problems;
+  if ('problem' in code || code.value === null || first !== undefined)
+    return { content: unmapped(order, [first ?? noCode, ...others]), totals, ...skipped, ...currency };
   const record: OrderRecord = Object.assign(header.values, { customer_code: code.value, items });
   if (money.value !== null && mapping.currency?.field !== undefined) record[mapping.currency.field] = money.value.code;
   // A note that is mapped and empty says that there is none.
@@ -127,10 +123,14 @@ export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
   return { content: { mapped: true, record }, totals, ...skipped, ...currency };
 }
 
-function unmapped({ row, lines, customer }: OrderRows, reason: string, told: readonly string[]): ReadOrder['content'] {
+/** A problem of a line, counted from 0. */
+function atLine(index: number, problem: RowFact): RowFact {
+  return { ...problem, line: index + 1 } as RowFact;
+}
+
+function unmapped({ row, lines, customer }: OrderRows, problems: RowProblems): ReadOrder['content'] {
   const customerRow = customer.found === 'yes' ? customer.row : null;
-  const problems = told.map((problem) => problem.replace(/^(: |, )/, ''));
-  return { mapped: false, reason, fingerprint: JSON.stringify([row, lines, customerRow]), problems };
+  return { mapped: false, problems, fingerprint: JSON.stringify([row, lines, customerRow]) };
 }
 
 /** The currency of an order. Without one that is known, no amount of it can be read. */
@@ -140,35 +140,33 @@ function readCurrency(row: ErpRow, { currency }: OrderMapping): Outcome<{ code: 
   const code = (row[column] ?? '').trim();
   const scale = scales.get(code);
   if (scale !== undefined) return { value: { code, scale } };
-  if (code === '') return { problem: `${column} is empty; correct it in the ERP` };
-  const known = [...scales.keys()].join(', ');
-  return {
-    problem: `${column} ${quote(code)} is not among the currencies of the settings (${known}); add it to amounts.currencies, or leave its orders out with orders.pending`,
-  };
+  if (code === '') return { problem: { code: 'currency_missing', column } };
+  const known = firstFew([...scales.keys()]);
+  return { problem: { code: 'currency_not_listed', ...found(column, code), known, currencies: scales.size } };
 }
 
 /** Characters of what names a record: the store keeps no more, and a name is never cut. */
 const maxNameLength = 255;
 
-function tooLong(name: string, text: string | null): string[] {
+function tooLong(name: 'customer_code' | 'number', text: string | null): RowFact[] {
   if (text === null || text.length <= maxNameLength) return [];
-  return [
-    `${name} has ${text.length} characters, more than the ${maxNameLength} that name a record; correct it in the ERP`,
-  ];
+  return [{ code: 'name_too_long', name, length: text.length, maxLength: maxNameLength }];
 }
 
 /** Null where the order's own field has a problem, which is told with the other fields. */
 function customerCode(customer: OrderCustomer, own: JsonValue | undefined): Outcome<string | null> {
-  if (customer.found === 'no') return { problem: customer.reason };
+  if (customer.found === 'no') return { problem: customer.problem };
   if (typeof own === 'string') return { value: own };
   if (customer.found === 'not-needed') return { value: null };
   if (customer.customerCode !== null) return { value: customer.customerCode };
-  return { problem: `its customer can not be sent: ${customer.reason ?? `customer ${customer.key}`}` };
+  const [because] = customer.problems;
+  const problems = customer.problems.length;
+  return { problem: { code: 'customer_not_sendable', customer: customer.key, problems, ...(because && { because }) } };
 }
 
 interface MappedLine {
   item: OrderItem | null;
-  problems: string[];
+  problems: RowFact[];
   isSkipped?: true;
   /** What qty × price leaves of the line's amount. */
   rest?: bigint;
@@ -197,13 +195,9 @@ function mapLine(row: ErpRow, mapping: LineMapping): MappedLine {
   const sku = stated.sku ?? values.sku;
   if (qty !== undefined && qty <= 0) {
     const source = lineFields.find(({ name }) => name === 'qty')?.source;
-    const raw =
-      source !== undefined && 'column' in source && !source.orElse ? `${source.column} ${row[source.column]}` : qty;
-    const remedy =
-      qty === 0
-        ? 'leave lines of nothing out in orders.lines.query'
-        : 'keep returns and credit notes out with orders.pending';
-    problems.push(`${raw} is not a positive quantity; ${remedy}`);
+    const column = source !== undefined && 'column' in source && !source.orElse ? source.column : null;
+    const value = quote((column === null ? null : row[column]) ?? `${qty}`);
+    problems.push({ code: 'quantity_not_positive', column, value, isZero: qty === 0 });
   }
   const quantity = isWorkedOut ? (scaledQty ?? wholeQuantity(qty)) : undefined;
   const priced = quantity && quantity.qty > 0 ? priceByAmount(row, quantity, mapping) : null;

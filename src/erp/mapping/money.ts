@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/settings.js';
+import type { Currency } from '../../model/facts/rows.js';
 
 export type Rounding = 'refuse' | 'half-up' | 'half-even';
 
@@ -100,6 +101,11 @@ export function currencyScale(currency: string): number | null {
 /** The currencies that orders may have, each with the decimal places of its amounts at the service. */
 export function currencyScales({ currency, currencies = [], scale }: Settings['amounts']): Map<string, number | null> {
   return new Map([currency, ...currencies].map((code) => [code, scale ?? currencyScale(code)]));
+}
+
+/** The currency of an order that was read, and its decimal places. @param code of the order; undefined: it names none */
+export function moneyOf({ currency, scale }: Settings['amounts'], code = currency): Currency {
+  return { currency: code, scale: scale ?? currencyScale(code) ?? 0 };
 }
 
 /** The currency of an order as it was sent, from its JSON; null where nothing tells. */

@@ -1,5 +1,6 @@
 import type { ErpColumn, ErpRow } from '../../db/erp-database.js';
 import type { Sql } from '../../db/sql.js';
+import type { RowFact } from '../../model/facts/rows.js';
 import { formatSourceKey } from '../../model/record.js';
 import { nextTurn } from '../../v8.js';
 import { isCancelled, type Reading } from '../eligibility.js';
@@ -38,7 +39,7 @@ export async function mapOrderPage(
     const number = 'value' in named && typeof named.value === 'string' ? named.value : null;
     const customer = customers.of(row);
     const problems = 'problem' in named ? [named.problem] : [];
-    const own = { sourceKey, number, row, lines: lineRows, customer: customer.outcome, problems };
+    const own = { number, row, lines: lineRows, customer: customer.outcome, problems };
     return {
       entity: 'order',
       ...changeOf(reading, row, orders),
@@ -81,8 +82,8 @@ function readCustomer(reading: Reading, keyed: KeyedRows, customers: EntityPlan,
   const { key, sourceKey, row, count } = keyed;
   const { content, customerCode } =
     isEmpty(key) || count > 1
-      ? { content: notOneRow('customer', keyed, customers), customerCode: null }
-      : mapCustomer(sourceKey, row, customers.fields, reading.plan.context);
+      ? { content: notOneRow(keyed, customers), customerCode: null }
+      : mapCustomer(row, customers.fields, reading.plan.context);
   const change = changeOf(reading, row, customers);
   const replaces = replacedOf(row, customers, reading.plan.source);
   const shown = forPeople && { row };
@@ -140,8 +141,8 @@ async function readCustomers(
     if (!used.has(text)) continue;
     const { read: customer, customerCode, row } = readCustomer(reading, keyed, customers, forPeople);
     const key = customer.sourceKey;
-    const reason = customer.content.mapped ? null : customer.content.reason;
-    mapped.set(text, { key, outcome: { found: 'yes', key, customerCode, reason, row } });
+    const problems = customer.content.mapped ? [] : customer.content.problems;
+    mapped.set(text, { key, outcome: { found: 'yes', key, customerCode, problems, row } });
     // Orders may still name a cancelled customer, but it is not sent (again) for their sake.
     if (!withdrawn.has(key)) read.push(customer);
   }
@@ -150,17 +151,16 @@ async function readCustomers(
     of(order) {
       const key = keyOf(order, customerKey);
       if (key === null) {
-        const names = customerKey.map(({ name }) => name).join(', ');
-        const reason = `it names no customer (${names} is empty); correct it in the ERP`;
-        return { key: null, outcome: { found: 'no', reason } };
+        const columns = customerKey.map(({ name }) => name);
+        return { key: null, outcome: { found: 'no', problem: { code: 'customer_not_named', columns } } };
       }
       const text = JSON.stringify(key);
       const customer = mapped.get(spelling.get(text) ?? text);
       if (customer !== undefined) return customer;
       const sourceKey = formatSourceKey(key, plan.source);
-      const orPending = customers.pending === null ? '' : ', or customers.pending leaves it out';
-      const reason = `its customer ${sourceKey} is not in customers.query${orPending}; correct the order in the ERP, or the query`;
-      return { key: sourceKey, outcome: { found: 'no', reason } };
+      const mayBeLeftOut = customers.pending !== null;
+      const problem = { code: 'customer_not_found', customer: sourceKey, mayBeLeftOut } as const;
+      return { key: sourceKey, outcome: { found: 'no', problem } };
     },
   };
 }
@@ -233,21 +233,9 @@ function groupByKey(rows: readonly ErpRow[], { key }: EntityPlan, source: string
   return [...groups.values()];
 }
 
-function multiplied(entity: string, sourceKey: string, row: ErpRow, count: number, { source }: EntityPlan) {
-  const reason =
-    `${entity} ${sourceKey}: ${source.path} yields ${count} rows with this key; it must yield one. ` +
-    'Look for a join that multiplies rows';
-  return { mapped: false as const, reason, fingerprint: JSON.stringify([count, row]) };
-}
-
 /** Whether a key of one column is the empty text: in the store it would come before all keys, where nothing looks for one. */
 function isEmpty(key: readonly string[]): boolean {
   return key.length === 1 && key[0] === '';
-}
-
-function unkeyed(entity: string, row: ErpRow, { source }: EntityPlan) {
-  const reason = `${entity}: ${source.path} yields a row whose key is empty. Give it a key in the ERP, or leave it out in the query`;
-  return { mapped: false as const, reason, fingerprint: JSON.stringify(row) };
 }
 
 /** The key of the record that a row says it goes on for. */
@@ -283,11 +271,15 @@ function changeOf({ now, plan }: Reading, row: ErpRow, { changedAt: column }: En
 }
 
 /** Why a row is no record: it has no key, or other rows have the same one. */
-function notOneRow(entity: string, { key, sourceKey, row, count }: KeyedRows, plan: EntityPlan) {
-  return isEmpty(key) ? unkeyed(entity, row, plan) : multiplied(entity, sourceKey, row, count, plan);
+function notOneRow({ key, row, count }: KeyedRows, { source }: EntityPlan) {
+  const setting = source.path;
+  const [problem, fingerprint]: [RowFact, unknown] = isEmpty(key)
+    ? [{ code: 'key_empty', setting }, row]
+    : [{ code: 'key_repeated', setting, rows: count }, [count, row]];
+  return { mapped: false as const, problems: [problem] as const, fingerprint: JSON.stringify(fingerprint) };
 }
 
 function notOneOrder(keyed: KeyedRows, orders: EntityPlan) {
-  const content = notOneRow('order', keyed, orders);
+  const content = notOneRow(keyed, orders);
   return isEmpty(keyed.key) ? { content, totals: null } : { rowsOfKey: keyed.count, content, totals: null };
 }

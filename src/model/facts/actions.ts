@@ -1,5 +1,5 @@
 import type { Entity } from '../record.js';
-import type { FactOf, NoData } from './fact-of.js';
+import type { FactOf, NoData, PartFact } from './fact-of.js';
 
 /** Both sides' values of one field, such as the total; null: that side does not show it. */
 export interface ClaimSides {
@@ -101,7 +101,7 @@ export interface ActionFacts extends Refusals, Changes {
   moved: NoData;
   would_unlist: { invoices: number; sum: string; currency: string; scale: number };
   look_up_follows: NoData;
-  would_end_brake: { entity: string; source: string | null; reason: string };
+  would_end_brake: { entity: string; source: string | null; reason: PartFact };
   held_for: { operation: string; reason: string };
   would_change_field: { field: string };
   compares_whole_list: NoData;

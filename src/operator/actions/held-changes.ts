@@ -1,5 +1,6 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { ChangeFact } from '../../model/facts/actions.js';
+import type { SourceFact } from '../../model/facts/records.js';
 import { defaultSource, type Entity, entities, inSource, sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -155,7 +156,7 @@ export interface HeldSummary {
   fields: { entity: Entity; field: string; count: number }[];
   first: HeldSample[];
   /** What is wrong with a source as a whole. */
-  brakes: { entity: Entity; source?: string; reason: string }[];
+  brakes: { entity: Entity; source?: string; reason: SourceFact }[];
 }
 
 /** What a person was shown: whatever else is held by the time of the answer waits for another one. */

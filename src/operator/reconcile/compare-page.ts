@@ -7,6 +7,7 @@ import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { type DoubtColumns, doubtColumns, doubtOf, mayTakeEffectUntil } from '../../outbound/outbox/absence.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { readClock } from '../../store/clock.js';
+import { factOf } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { shownNames } from './compare-record.js';
@@ -127,11 +128,11 @@ export async function unknownPage(
     new Map(
       entity === 'order' && keys.length > 0
         ? (
-            await tx.rows<{ sourceKey: string; reason: string }>(
-              `SELECT source_key, reason FROM unsettled WHERE source_key IN ${placeholders(keys.length)}`,
+            await tx.rows<{ sourceKey: string; reasonCode: string; reasonData: string }>(
+              `SELECT source_key, reason_code, reason_data FROM unsettled WHERE source_key IN ${placeholders(keys.length)}`,
               keys,
             )
-          ).map((row) => [row.sourceKey, row.reason])
+          ).map((row) => [row.sourceKey, factOf(row.reasonCode, row.reasonData)])
         : [],
     ),
   ]);

@@ -1,6 +1,8 @@
+import type { Fact } from '../../model/facts/fact.js';
 import type { JsonValue } from '../../model/record.js';
 import type { MessageState, Operation, ParkClass } from '../../outbound/outbox/message.js';
 import type { ShownRecord } from '../../service/read-record.js';
+import { tell } from '../../words/words.js';
 import { type Comparison, compareRecord, type FieldDifference } from './compare-record.js';
 
 type Fields = { readonly [name: string]: JsonValue };
@@ -22,7 +24,7 @@ export interface NewestOf {
   state: MessageState;
   operation: Operation;
   parkClass: ParkClass | null;
-  reason: string | null;
+  reason: Fact | null;
 }
 
 /** What can be wrong between the two sides. `unjudged`: nothing may be said yet, and `cause` says why. */
@@ -70,14 +72,17 @@ export function openCause(newest: NewestOf | null): Judgement | null {
   const unjudged = (cause: Cause, words: string): Judgement => ({ kind: 'unjudged', cause, reason: words, fields: [] });
   switch (state) {
     case 'in_doubt':
-      return unjudged('in_doubt', `its ${operation} may have been sent: ${reason ?? 'its outcome is not known'}`);
+      return unjudged(
+        'in_doubt',
+        `its ${operation} may have been sent: ${reason === null ? 'its outcome is not known' : tell(reason)}`,
+      );
     case 'pending':
     case 'sending':
       return unjudged('under_way', `its ${operation} is on its way`);
     case 'parked':
       return unjudged(
         parkClass === 'held' ? 'held' : 'parked',
-        `its ${operation} is parked (${parkClass}): ${reason ?? ''}`,
+        `its ${operation} is parked (${parkClass}): ${reason === null ? '' : tell(reason)}`,
       );
     default:
       return null;
@@ -141,18 +146,18 @@ const mayStillShow = 'the service does not show it yet, and may still be working
 export function judgeUnbound(
   erp: Extract<ErpSide, { kind: 'row' | 'unmapped' }>,
   newest: NewestOf | null,
-  waits: string | null,
+  waits: Fact | null,
   isRecent: boolean,
 ): Judgement {
   const open = openCause(newest);
   if (open) return open;
   const say = (kind: FindingKind, cause: Cause, reason: string): Judgement => ({ kind, cause, reason, fields: [] });
   if (erp.kind === 'unmapped') return say('unjudged', 'unmapped', erp.reason);
-  if (waits !== null) return say('unjudged', 'waiting', waits);
+  if (waits !== null) return say('unjudged', 'waiting', tell(waits));
   if (isRecent) return say('unjudged', 'unproven', mayStillShow);
   switch (newest?.state) {
     case 'discarded':
-      return say('missing', 'discarded', `a person discarded it: ${newest.reason ?? ''}`);
+      return say('missing', 'discarded', `a person discarded it: ${newest.reason === null ? '' : tell(newest.reason)}`);
     case 'superseded':
     case 'delivered':
       return say('missing', 'withdrawn', 'it was withdrawn or removed, and is eligible again');

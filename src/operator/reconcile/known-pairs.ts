@@ -1,8 +1,10 @@
 import { ErpError, type ErpReader, type ReadCustomer, type ReadOrder, type RowFilter } from '../../erp/erp-reader.js';
+import { rowFact } from '../../model/facts/rows.js';
 import { type Entity, isShortened, orderTotal } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type KnownRecord, knownRecords, respell } from '../../outbound/capture/known-records.js';
 import type { Tx } from '../../store/store.js';
+import { tellWhole } from '../../words/words.js';
 import type { ErpSide } from './judge-pair.js';
 import type { ReconcileAsks } from './reconcile-rows.js';
 
@@ -104,7 +106,7 @@ function sideOf(row: ReadRow | null, isCancelled: boolean, exists: boolean, comp
 
 export function rowSide(row: ReadRow, comparesTotal = true): Extract<ErpSide, { kind: 'row' | 'unmapped' }> {
   const { content } = row;
-  if (!content.mapped) return { kind: 'unmapped', reason: content.reason };
+  if (!content.mapped) return { kind: 'unmapped', reason: tellWhole(rowFact(content.problems)) };
   return { kind: 'row', record: content.record, total: comparesTotal ? erpTotalOf(row) : null };
 }
 

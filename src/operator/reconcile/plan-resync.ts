@@ -1,4 +1,5 @@
 import type { ErpReader, RowFilter } from '../../erp/erp-reader.js';
+import type { HeldFact } from '../../model/facts/alerts.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { capture } from '../../outbound/capture/capture.js';
@@ -20,7 +21,7 @@ export interface ResyncPlan extends Record<Fate, number> {
   /** Customers that come along with orders. */
   customers: { new: number; changed: number };
   /** What the brakes would hold of the pass as a whole. */
-  brakes: string[];
+  brakes: HeldFact[];
   /** Requests that this makes, and those of what waits already. */
   requests: number;
   /** What they take at the configured limits; null: none is configured. */

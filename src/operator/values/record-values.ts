@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ErpError, type ErpReader } from '../../erp/erp-reader.js';
+import { rowFact } from '../../model/facts/rows.js';
 import { type Entity, type JsonValue, sourceOf } from '../../model/record.js';
 import { wireBody } from '../../outbound/outbox/idempotency-key.js';
 import type { Operation } from '../../outbound/outbox/message.js';
 import type { Tx } from '../../store/store.js';
+import { tellWhole } from '../../words/words.js';
 
 type Fields = { [name: string]: JsonValue };
 
@@ -79,7 +81,8 @@ export async function readErpNow(
     ({ rows: [row] }): ErpNow => {
       if (row === undefined)
         return { problem: 'The ERP has no row with this key any more, or its query leaves it out.' };
-      if (!row.content.mapped) return { problem: `Its row can’t become a record now: ${row.content.reason}` };
+      if (!row.content.mapped)
+        return { problem: `Its row can’t become a record now: ${tellWhole(rowFact(row.content.problems))}` };
       return { record: row.content.record as unknown as Fields };
     },
     (error: unknown): ErpNow => {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
+import { rowFact } from '../../model/facts/rows.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -8,6 +9,7 @@ import { idIsCode } from '../../service/acknowledgement.js';
 import { type Lease, lockLease } from '../../store/lease.js';
 import { inChunks } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { tell } from '../../words/words.js';
 import { acquireCaptureLease } from '../capture/capture-result.js';
 import { respell } from '../capture/known-records.js';
 import { contentHash, identityOf } from '../capture/plan-row.js';
@@ -226,7 +228,7 @@ class Adopting {
       const record = {
         ...(known.get(sourceKey) as NonNullable<ReturnType<typeof known.get>>),
         row: row && {
-          unmapped: row.content.mapped ? null : row.content.reason,
+          unmapped: row.content.mapped ? null : tell(rowFact(row.content.problems)),
           customerCode: row.content.mapped ? row.content.record.customer_code : null,
         },
       };

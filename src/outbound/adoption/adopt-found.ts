@@ -141,7 +141,7 @@ async function adoptFound(
             number: null,
             customerKey: null,
             idempotencyKey: null,
-            parked: { parkClass: 'held', reason },
+            parked: { parkClass: 'held', reason: { code: 'adopted_differs', clears: cleared.length > 0 } },
           },
         ],
         nowMs,

@@ -7,10 +7,12 @@ import {
   setBackSeconds,
   shiftChangedAt,
 } from '../../erp/time/time-form.js';
-import { type Entity, keyOfSource, pluralOf, sourceOf } from '../../model/record.js';
-import { shellWord } from '../../model/shell-word.js';
+import type { Fact } from '../../model/facts/fact.js';
+import type { ChangedColumn, PassFact, RecordFact, RestoreEvidence, SourceFact } from '../../model/facts/records.js';
+import { firstFew } from '../../model/facts/rows.js';
+import { outside } from '../../model/outside.js';
+import { type Entity, keyOfSource, sourceOf } from '../../model/record.js';
 import type { SourceMarks } from '../../store/job-runs.js';
-import { heldAsAdopted } from '../outbox/adoptions.js';
 import type { Operation } from '../outbox/message.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
 
@@ -25,13 +27,13 @@ interface BrakeLimits {
  * @param standing what was found wrong with the source itself (empty, restored), until a person
  * confirms it
  */
-export function passBrake(counts: PassCounts, limits: BrakeLimits, standing: string | null): string | null {
+export function passBrake(counts: PassCounts, limits: BrakeLimits, standing: SourceFact | null): PassFact | null {
   if (counts.updates + counts.removals === 0) return null;
   if (standing !== null) return standing;
   if (counts.removals > limits.maxRemovals)
-    return `${counts.removals} removals in one pass, more than capture.maxRemovals (${limits.maxRemovals})`;
+    return { code: 'too_many_removals', count: counts.removals, limit: limits.maxRemovals };
   if (counts.updates > limits.maxUpdates)
-    return `${counts.updates} updates in one pass, more than capture.maxUpdates (${limits.maxUpdates})`;
+    return { code: 'too_many_updates', count: counts.updates, limit: limits.maxUpdates };
   return null;
 }
 
@@ -39,41 +41,34 @@ export interface HoldInput {
   operation: Operation;
   contentHash: string;
   mappingFingerprint: string;
-  newest: (NewestMessage & { mappingFingerprint: string; reason: string | null }) | null;
+  newest: (NewestMessage & { mappingFingerprint: string; reason: Fact | null }) | null;
   binding: (KnownBinding & { mappingFingerprint: string }) | null;
   /** Whether an update replaces the whole record at the service (PUT). */
   replacesRecord: boolean;
   /** Why creates of this key are suspicious (the ERP was restored, and the key was given before), or null. */
-  suspiciousCreate: string | null;
+  suspiciousCreate: Fact | null;
 }
 
 /**
  * Why a single message waits for a person whatever else its pass does, or null. Pure.
  */
-export function holdReason(input: HoldInput): string | null {
+export function holdReason(input: HoldInput): Fact | null {
   const { operation, newest, binding } = input;
   if (operation === 'create') return input.suspiciousCreate;
   // It says what the service holds already, so that nothing will be sent.
   if (binding !== null && binding.contentHash === input.contentHash) return null;
   // No person has agreed to the change that this one replaces.
   if (newest?.state === 'parked' && newest.parkClass === 'held')
-    return newest.reason ?? 'an earlier change to it is held';
+    return newest.reason ?? { code: 'earlier_change_held' };
   if (binding?.adoption && !binding.adoption.isReviewed) {
     const { differs } = binding.adoption;
     // Where the record was not compared, an update of single fields says only what was edited since.
     const isWhole = input.replacesRecord || binding.contentHash === null;
-    if (differs === null ? isWhole : differs.length > 0) return heldAsAdopted;
+    if (differs === null ? isWhole : differs.length > 0) return { code: 'adopted_differs', clears: false };
   }
   if (operation === 'update' && mappingOf(newest, binding) !== input.mappingFingerprint)
-    return 'the mapping changed, and this record with it';
+    return { code: 'mapping_changed' };
   return null;
-}
-
-/** Why both wait for a person, and what that person says. */
-export function renamedInWords(entity: Entity, from: string, to: string): string {
-  const command = `waybill rekey ${pluralOf(entity)} ${shellWord(from)} ${shellWord(to)}`;
-  const name = entity === 'order' ? 'number' : 'code';
-  return `renamed? ${from} had this ${name} and is not found in the ERP any more, where ${to} has it now: \`${command}\` if it is the same ${entity}, or confirm it if it is another`;
 }
 
 /**
@@ -85,16 +80,16 @@ export function suspicion(
   { entity, sourceKey }: { entity: Entity; sourceKey: string },
   pass: {
     renamed?: ReadonlyMap<string, string>;
-    replacing?: Readonly<Record<Entity, { held: ReadonlyMap<string, string> }>>;
+    replacing?: Readonly<Record<Entity, { held: ReadonlyMap<string, Fact> }>>;
     givenUpTo: Partial<Record<Entity, string>>;
   },
-): string | null {
+): Fact | null {
   const replacing = pass.replacing?.[entity].held.get(sourceKey);
   if (replacing !== undefined) return replacing;
   const from = entity === 'order' ? pass.renamed?.get(sourceKey) : undefined;
-  if (from !== undefined) return renamedInWords(entity, from, sourceKey);
+  if (from !== undefined) return { code: 'seems_renamed', entity, from, to: sourceKey };
   if (!isGivenBefore(sourceKey, pass.givenUpTo[entity])) return null;
-  return 'the ERP seems to have been restored, and this key was given before';
+  return { code: 'key_given_before' };
 }
 
 function isGivenBefore(sourceKey: string, highest: string | undefined): boolean {
@@ -115,17 +110,22 @@ function mappingOf(newest: HoldInput['newest'], binding: HoldInput['binding']): 
  * What tells that a key belongs to another record now: the columns that never change (number,
  * creation time) did. Pure.
  * @param before as JSON of column → value; null when it is not known
- * @returns the columns that differ in words, or null
  */
-export function changedIdentity(before: string | null, now: string | null): string | null {
+export function changedIdentity(
+  before: string | null,
+  now: string | null,
+): Extract<RecordFact, { code: 'key_reused' }> | null {
   if (before === null || now === null || before === now) return null;
   const [old, current] = [JSON.parse(before), JSON.parse(now)] as [Columns, Columns];
   // Where other columns were configured meanwhile, those that both have tell it.
   const names = Object.keys(old).filter((name) => Object.hasOwn(current, name));
   const changed = names.filter((name) => !isSameValue(old[name] ?? null, current[name] ?? null));
-  return (
-    changed.map((name) => `${name} was ${old[name] ?? 'empty'} and is ${current[name] ?? 'empty'}`).join(', ') || null
+  if (changed.length === 0) return null;
+  const shown = (value: string | null | undefined) => (value == null ? null : outside(value, 100));
+  const columns = firstFew(changed).map(
+    (column): ChangedColumn => ({ column, before: shown(old[column]), now: shown(current[column]) }),
   );
+  return { code: 'key_reused', columns };
 }
 
 /** A column that got another precision writes the same time in another way. */
@@ -151,27 +151,28 @@ export function sourceBrake(
   toleranceSeconds: number,
 ): SourceMarks['brake'] {
   // Only a person can say that a restored ERP is right as it is.
-  if (marks.brake?.cause === 'restored') return marks.brake;
-  if (end.isEmpty && (marks.highKey !== null || (marks.sweptRows ?? 0) > 0))
-    return { cause: 'empty', reason: 'the ERP has no rows any more, and it had some' };
+  if (marks.brake?.code === 'source_restored') return marks.brake;
+  if (end.isEmpty && (marks.highKey !== null || (marks.sweptRows ?? 0) > 0)) return { code: 'source_empty' };
   // Only another sweep can tell that rows are eligible again.
-  if (sweptRows === null && marks.brake?.cause === 'drained') return marks.brake;
-  if (sweptRows === 0 && (marks.sweptRows ?? 0) >= manyRows)
-    return { cause: 'drained', reason: `no row is eligible any more, and ${marks.sweptRows} were` };
+  if (sweptRows === null && marks.brake?.code === 'source_drained') return marks.brake;
+  const before = marks.sweptRows ?? 0;
+  if (sweptRows === 0 && before >= manyRows) return { code: 'source_drained', before };
   if (!end.isEmpty && marks.highKey !== null && end.key !== null && BigInt(end.key) < BigInt(marks.highKey))
-    return restored(`its highest key is ${end.key}, and it was ${marks.highKey}`);
+    return restored({ code: 'highest_key_fell', found: shown(end.key), before: shown(marks.highKey) });
   if (
     marks.highChangedAt !== null &&
     end.changedAt !== null &&
     compareChangedAt(end.changedAt, shiftChangedAt(marks.highChangedAt, -toleranceSeconds)) < 0
   )
-    return restored(`its latest change is of ${end.changedAt}, and it was of ${marks.highChangedAt}`);
+    return restored({ code: 'latest_change_fell', found: shown(end.changedAt), before: shown(marks.highChangedAt) });
   return null;
 }
 
-function restored(what: string): SourceMarks['brake'] {
-  return { cause: 'restored', reason: `the ERP seems to have been restored from a backup: ${what}` };
+function restored(evidence: RestoreEvidence): SourceFact {
+  return { code: 'source_restored', evidence };
 }
+
+const shown = (value: string) => outside(value, 60);
 
 /** One order may have been renumbered by hand; two at once hardly. */
 const manyTurnedKeys = 2;
@@ -181,9 +182,9 @@ const manyTurnedKeys = 2;
  * ERP that was worked with before anybody looked shows no lower key and no older change.
  * @param turnedKeys how many of them a pass has met
  */
-export function turnedKeysBrake(turnedKeys: number): SourceMarks['brake'] {
+export function turnedKeysBrake(turnedKeys: number): SourceFact | null {
   if (turnedKeys < manyTurnedKeys) return null;
-  return restored('known keys belong to other records now');
+  return restored({ code: 'keys_turned' });
 }
 
 /** What a pass knows when it looks where a source ends. */

@@ -1,5 +1,9 @@
+import type { Settings } from '../../config/settings.js';
 import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
+import { moneyOf } from '../../erp/mapping/money.js';
 import type { AlertFact } from '../../model/facts/alerts.js';
+import type { Fact } from '../../model/facts/fact.js';
+import type { RowFact } from '../../model/facts/rows.js';
 import { type Entity, inSource, orderTotal, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -71,7 +75,7 @@ export interface CapturePageResult {
   unchanged: number;
   parked: number;
   /** The records that wait for `waybill confirm`, and why. */
-  held: { entity: Entity; reason: string }[];
+  held: { entity: Entity; reason: Fact }[];
   /** Keys of the orders that wait for their lines. */
   waiting: string[];
   skipped: SkippedRecord[];
@@ -103,7 +107,7 @@ export interface TouchedRecord {
   /** Of the total, where orders may have several; null: `amounts.currency`. */
   currency: string | null;
   /** Why it waits for a person, or null. */
-  parked: string | null;
+  parked: Fact | null;
   /** The unsent message that it replaces, or null. */
   supersedes: number | null;
   /** How many of its lines `orders.lines.text` leaves out. */
@@ -189,18 +193,18 @@ async function planAndWrite(
     const { sourceKey } = row;
     const record = known.get(sourceKey) as KnownRecord;
     if (entity === 'customer' && work.knownCustomersOnly && !record.newest && !record.binding) continue;
-    let lines = judgeLines(row, record, seen.get(sourceKey), context.settings.orders.settleSeconds, now);
+    let lines = judgeLines(context.settings, row, record, seen.get(sourceKey), now);
     const waits = lines.waits?.reason ?? null;
     if (lines.waits) {
       waiting.push({ sourceKey, ...lines.waits });
       if (lease !== null) continue;
       // A dry run shows what becomes of it when the wait is over.
-      lines = judgeLines(row, record, undefined, 0, now);
+      lines = judgeLines({ ...context.settings, orders: { settleSeconds: 0 } }, row, record, undefined, now);
     }
     result.seen.push(row);
     if (seen.has(sourceKey)) settledKeys.push(sourceKey);
     const plan = planRow(context, work, row, record, lines.parkedReason);
-    judged?.rows.push({ ...judgement(row, plan, record), waits });
+    judged?.rows.push({ ...judgement(row, plan, record, lines.parkedReason), waits });
     if (plan === 'unchanged') {
       result.unchanged++;
       const binding = refreshedBinding(work, row, record);
@@ -229,12 +233,12 @@ async function planAndWrite(
 
 /** Whether an order waits for its lines, or is parked because they don't add up. A customer has none. */
 function judgeLines(
+  { amounts, orders: { settleSeconds } }: Pick<Settings, 'amounts'> & { orders: { settleSeconds: number } },
   row: ReadRow,
   record: KnownRecord,
   seen: FirstSeen | undefined,
-  settleSeconds: number,
   { nowMs, elapsed }: { nowMs: number; elapsed: Elapsed },
-): { waits: FirstSeen | null; parkedReason: string | null } {
+): { waits: FirstSeen | null; parkedReason: RowFact | null } {
   if (row.entity !== 'order' || !row.content.mapped) return { waits: null, parkedReason: null };
   const hash = contentHash(row);
   if (isKnown(record, hash)) return { waits: null, parkedReason: null };
@@ -244,15 +248,16 @@ function judgeLines(
   const firstSeenElapsed = earlier(before?.firstSeenElapsed ?? elapsed, elapsed);
   const readiness = orderReadiness({
     totals: row.totals,
+    money: moneyOf(amounts, row.currency),
     ageSeconds: row.ageSeconds,
     seenSeconds: (elapsed - firstSeenElapsed) / 1000,
     settleSeconds,
   });
   if (readiness.ready) return { waits: null, parkedReason: null };
-  const parkedReason = `Order ${row.number ?? row.sourceKey}: ${readiness.reason}. Correct the order in the ERP.`;
+  const parkedReason = readiness.reason;
   // An order that is parked for this already does not wait once more.
   const waits = readiness.wait && !isKnown(record, contentHash(row, parkedReason));
-  const first = { firstSeenAt, firstSeenElapsed, contentHash: hash, reason: readiness.reason };
+  const first = { firstSeenAt, firstSeenElapsed, contentHash: hash, reason: parkedReason };
   return { waits: waits ? first : null, parkedReason };
 }
 
@@ -276,7 +281,7 @@ async function planCustomers(
   return customers.flatMap((row) => {
     const record = known.get(row.sourceKey) as KnownRecord;
     const plan = planRow(context, { ...work, force: false }, row, record, null);
-    judged?.customers.push(judgement(row, plan, record));
+    judged?.customers.push(judgement(row, plan, record, null));
     // Unchanged customers beside the orders that the page was read for are no news, nor are those of an earlier page.
     const isNews = plan !== 'unchanged' && !('reason' in plan) && !work.shownCustomers.has(row.sourceKey);
     return isNews && comesAlong(row) ? [plan] : [];

@@ -1,12 +1,14 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
-import type { LeftFact } from '../../model/facts/records.js';
+import type { Fact } from '../../model/facts/fact.js';
+import type { LeftFact, RecordFact } from '../../model/facts/records.js';
 import { defaultSource, type Entity, type JsonValue, keysBefore, nextKey, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { before, noteElapsed } from '../../store/elapsed-time.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
+import { tell } from '../../words/words.js';
 import { type CountingSweep, countMissing } from '../outbox/bindings.js';
 import { isWholeRecord } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
@@ -14,7 +16,7 @@ import { boundKeys } from '../outbox/exported-bindings.js';
 import type { Removal } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
-import { holdReason, renamedInWords } from './brake.js';
+import { holdReason } from './brake.js';
 import type { TouchedRecord } from './capture-page.js';
 import { type KnownRecord, knownRecords, knownSpellings } from './known-records.js';
 import { noteLeftOrders } from './left-orders.js';
@@ -39,9 +41,7 @@ export interface RemovalPass {
 
 type Fields = { [name: string]: JsonValue };
 
-const withdrawnReason = 'Cancelled in the ERP before it was sent.';
-const nothingToReplace =
-  'It was cancelled or deleted in the ERP, and a PUT needs the whole record, of which nothing is known any more. Change it at the service by hand, then say `waybill outbox discard`.';
+const withdrawnReason: RecordFact = { code: 'cancelled_before_sending' };
 
 /** Compares every record that the outbox knows with the ERP, a page of keys at a time. Part of a sweep. */
 export async function sweepRemovals(
@@ -211,7 +211,8 @@ function planRemoval(
   const { operation, revision, generation, supersedes } = decision;
   const isReplaced = replacesRecord(context.settings, entity);
   const wouldClear = patched !== null && isReplaced && !isWholeRecord(entity, patched);
-  const isRenamed = renamedTo === undefined ? null : renamedInWords(entity, sourceKey, renamedTo);
+  const isRenamed: RecordFact | null =
+    renamedTo === undefined ? null : { code: 'seems_renamed', entity, from: sourceKey, to: renamedTo };
   const held =
     isRenamed ??
     holdReason({
@@ -244,8 +245,8 @@ function planRemoval(
   return [{ message, supersedes, because }];
 }
 
-function parkedFor(wouldClear: boolean, held: string | null): NewMessage['parked'] {
-  if (wouldClear) return { parkClass: 'unmapped', reason: nothingToReplace };
+function parkedFor(wouldClear: boolean, held: Fact | null): NewMessage['parked'] {
+  if (wouldClear) return { parkClass: 'unmapped', reason: { code: 'nothing_to_replace' } };
   return held === null ? null : { parkClass: 'held', reason: held };
 }
 
@@ -260,7 +261,7 @@ async function writeRemovals(
   const superseded = written.flatMap(({ supersedes }) => supersedes ?? []);
   await supersedeUnsent(tx, superseded, null, nowMs());
   const withdrawnIds = withdrawn.map(({ withdraws }) => withdraws);
-  await supersedeUnsent(tx, withdrawnIds, withdrawnReason, nowMs());
+  await supersedeUnsent(tx, withdrawnIds, tell(withdrawnReason), nowMs());
   const messages = written.map(({ message }) => message);
   const ids = await insertMessages(tx, messages, nowMs());
   const entries = withdrawn.map(

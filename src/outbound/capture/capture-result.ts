@@ -1,4 +1,5 @@
 import type { RowFilter } from '../../erp/erp-reader.js';
+import type { HeldFact } from '../../model/facts/alerts.js';
 import { defaultSource, type Entity, inSource, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -27,7 +28,7 @@ export interface CaptureResult {
   /** How many of the parked records wait for `waybill confirm`. */
   held: number;
   /** What the brakes hold of the pass as a whole, and why. */
-  brakes: string[];
+  brakes: HeldFact[];
   /** Orders that wait for their lines. A dry run captures them as well, as if the wait were over. */
   waiting: number;
   skipped: SkippedRecord[];

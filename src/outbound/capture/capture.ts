@@ -143,7 +143,7 @@ class CapturePass {
   async #decidesRemovals(source: SourceMarks | null): Promise<boolean> {
     if (this.result.stopped) return false;
     // From an empty table nothing was deleted one by one.
-    if (source?.brake?.cause === 'empty') return false;
+    if (source?.brake?.code === 'source_empty') return false;
     // While it is not known what was sent, a create that seems unsent may exist: then nothing of it is withdrawn.
     return (await this.context.store.read('read the hold', readRecoveryHold)) === null;
   }

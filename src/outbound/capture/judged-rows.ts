@@ -1,3 +1,5 @@
+import type { Fact } from '../../model/facts/fact.js';
+import type { RowFact } from '../../model/facts/rows.js';
 import type { Tx } from '../../store/store.js';
 import { acknowledgedRecords, type KnownRecord } from './known-records.js';
 import type { Plan, ReadRow, SkippedRecord } from './plan-row.js';
@@ -7,9 +9,9 @@ export interface JudgedRow {
   row: ReadRow;
   outcome: Plan | SkippedRecord | 'unchanged';
   /** Why a person has to look first, also where an earlier pass has found that; null: it can be sent. */
-  parked: string | null;
+  parked: Fact | null;
   /** Why it waits before it is captured, or null. */
-  waits: string | null;
+  waits: Fact | null;
   /** Its newest message, or null. */
   newest: Pick<NonNullable<KnownRecord['newest']>, 'state' | 'parkClass' | 'operation'> | null;
   /** What the service acknowledged last, as JSON; null where nothing is known. */
@@ -22,10 +24,18 @@ export interface JudgedPage {
   customers: JudgedRow[];
 }
 
-/** @param outcome what `planRow` decided */
-export function judgement(row: ReadRow, outcome: JudgedRow['outcome'], { newest }: KnownRecord): JudgedRow {
+/**
+ * @param outcome what `planRow` decided
+ * @param unsettled why its lines keep it back, if they do
+ */
+export function judgement(
+  row: ReadRow,
+  outcome: JudgedRow['outcome'],
+  { newest }: KnownRecord,
+  unsettled: RowFact | null,
+): JudgedRow {
   const planned = outcome === 'unchanged' || 'reason' in outcome ? null : outcome.message;
-  const waitsAlready = outcome === 'unchanged' && newest?.state === 'parked' ? newest.reason : null;
+  const waitsAlready = outcome === 'unchanged' && newest?.state === 'parked' ? (unsettled ?? newest.reason) : null;
   return { row, outcome, parked: planned?.parked?.reason ?? waitsAlready, waits: null, newest, acknowledged: null };
 }
 

@@ -1,4 +1,6 @@
 import { type ErpPage, type ErpReader, isStillThere, type ReadCustomer, type ReadOrder } from '../../erp/erp-reader.js';
+import { type Fact, legacy } from '../../model/facts/fact.js';
+import { firstFew, type RowFact } from '../../model/facts/rows.js';
 import { type Entity, foldKey, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { boundedText, padded, placeholders } from '../../store/rows.js';
@@ -11,7 +13,7 @@ export interface KnownRecord {
   newest:
     | (NewestMessage &
         KnownDetails & {
-          reason: string | null;
+          reason: Fact | null;
           number: string | null;
           idempotencyKey: string | null;
           removal: Removal | null;
@@ -50,7 +52,8 @@ export async function knownRecords(
     const record = known.get(sourceKey);
     if (record) Object.assign(record, facts);
   };
-  const messages = await tx.rows<{ sourceKey: string } & NonNullable<KnownRecord['newest']>>(
+  type Row = Omit<NonNullable<KnownRecord['newest']>, 'reason'> & { sourceKey: string; reason: string | null };
+  const messages = await tx.rows<Row>(
     `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, found_at, reason, number, idempotency_key,
             mapping_fingerprint, identity, removal
        FROM outbox_message
@@ -58,7 +61,8 @@ export async function knownRecords(
       ORDER BY revision${lock ? tx.forUpdate : ''}`,
     [entity, ...keys],
   );
-  for (const { sourceKey, ...newest } of messages) {
+  for (const { sourceKey, reason, ...message } of messages) {
+    const newest = { ...message, reason: reason === null ? null : legacy(reason) };
     const { state, parkClass, firstSentAt } = newest;
     const wasSent =
       firstSentAt !== null && parkClass !== 'refused' && ['pending', 'parked', 'discarded'].includes(state);
@@ -108,7 +112,7 @@ export async function acknowledgedRecords(
  */
 
 /** The key that a row's record is known under; `unclear` says why it can't be told. Null: the ERP changed the row meanwhile. */
-type KnownAs = { key: string; unclear: string | null } | null;
+type KnownAs = { key: string; unclear: RowFact | null } | null;
 
 type Candidates = ReadonlyMap<string, readonly string[]>;
 
@@ -150,7 +154,7 @@ async function settle(reader: ErpReader, entity: Entity, candidates: Candidates)
   const rowsEqualTo = await reader.equalKeys(entity, asked);
   const settled = new Map<string, KnownAs>();
   for (const [key, others] of candidates) {
-    const decided = knownAs(entity, key, others, rowsEqualTo);
+    const decided = knownAs(key, others, rowsEqualTo);
     if (decided !== undefined) settled.set(key, decided);
   }
   return settled;
@@ -162,7 +166,6 @@ async function settle(reader: ErpReader, entity: Entity, candidates: Candidates)
  * @returns undefined: it is a key of its own
  */
 export function knownAs(
-  entity: Entity,
   key: string,
   others: readonly string[],
   rowsEqualTo: ReadonlyMap<string, readonly string[]>,
@@ -178,10 +181,9 @@ export function knownAs(
   });
   const [first] = same;
   if (first === undefined) return undefined;
-  const isOne = same.length === 1 && own.length === 1;
-  const list = (keys: readonly string[]) => keys.map((one) => `"${one}"`).join(', ');
-  const unclear = `${entity} ${first}: the ERP calls the keys ${list([...new Set([...own, ...same])].sort())} equal, so which of its rows was captured as ${list(same)} is not known; give that row its key in this spelling again`;
-  return { key: first, unclear: isOne ? null : unclear };
+  if (same.length === 1 && own.length === 1) return { key: first, unclear: null };
+  const equal = firstFew([...new Set([...own, ...same])].sort());
+  return { key: first, unclear: { code: 'key_ambiguous', equal, known: firstFew(same) } };
 }
 
 /** The known spellings of keys that the ERP yielded, for those that are respelled; and of which keys nothing was sent. */
@@ -236,7 +238,7 @@ function rename<R extends ReadCustomer | ReadOrder>(rows: readonly R[], spelling
     if (known === null) return [];
     const { key: sourceKey, unclear } = known;
     if (unclear !== null)
-      return [{ ...row, sourceKey, content: { mapped: false, reason: unclear, fingerprint: unclear } }];
+      return [{ ...row, sourceKey, content: { mapped: false, problems: [unclear], fingerprint: '' } }];
     if (row.entity === 'customer' || row.identity === null) return [{ ...row, sourceKey }];
     // A number that is the key as well is no other number.
     const columns = Object.entries(JSON.parse(row.identity));

@@ -1,14 +1,17 @@
 import type { OrdersSettings } from '../../config/sections/orders.js';
 import type { ReadOrder } from '../../erp/erp-reader.js';
+import type { RecordFact } from '../../model/facts/records.js';
+import { firstFew } from '../../model/facts/rows.js';
+import { outside } from '../../model/outside.js';
 import { type OrderItem, orderTotal } from '../../model/record.js';
 import type { Tx } from '../../store/store.js';
 import { acknowledgedRecords } from './known-records.js';
 import type { Plan } from './plan-row.js';
 
-const named = 5;
+type LostLines = Extract<RecordFact, { code: 'lines_lost' }>;
 
 /**
- * What says that an order at the service would lose lines though the ERP may still have them, or null. Pure.
+ * Tells the lines that an order at the service would lose though the ERP may still have them; null: none. Pure.
  *
  * A condition or a join of the lines query that drops a line looks like a line that was deleted. Only the total of the order,
  * which is kept beside its lines, tells the two apart: it agrees with the lines that are left, and is another one than before.
@@ -20,7 +23,7 @@ export function lostLines(
   now: readonly OrderItem[],
   totals: ReadOrder['totals'],
   ownSkus: ReadonlySet<string>,
-): string | null {
+): LostLines | null {
   const [old, left] = [before, now].map((items) => items.filter(({ sku }) => !ownSkus.has(sku))) as [
     OrderItem[],
     OrderItem[],
@@ -37,12 +40,8 @@ export function lostLines(
   if (lost.length === 0) return null;
   const isProven = totals !== null && totals.lines === totals.header && orderTotal(before) !== orderTotal(now);
   if (isProven) return null;
-  const some = lost.slice(0, named).map(([sku, qty]) => `${qty - (have.get(sku) ?? 0)} × ${sku.slice(0, 40)}`);
-  const more = lost.length > named ? ` and ${lost.length - named} more` : '';
-  return (
-    `the service has ${old.length} lines, and orders.lines.query yields ${left.length}: ${some.join(', ')}${more} would be gone. ` +
-    'Look whether a condition or a join took them; if they were deleted in the ERP, confirm it'
-  );
+  const some = firstFew(lost).map(([sku, qty]) => ({ qty: qty - (have.get(sku) ?? 0), sku: outside(sku, 40) }));
+  return { code: 'lines_lost', before: old.length, now: left.length, lost: some, lostSkus: lost.length };
 }
 
 /** Holds the updates of a page that would take lines from an order at the service, where nothing proves that they are gone. */

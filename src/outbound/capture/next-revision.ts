@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/settings.js';
+import type { RecordFact } from '../../model/facts/records.js';
 import type { Entity } from '../../model/record.js';
 import { mayBeForgotten } from '../outbox/idempotency-key.js';
 import { isOtherRecord, type MessageState, type Operation, type ParkClass } from '../outbox/message.js';
@@ -164,7 +165,7 @@ function update(revision: number, generation: number, supersedes: number | null)
   return { action: 'write', operation: 'update', revision, generation, supersedes };
 }
 
-type ForcedDecision = RevisionDecision | { action: 'skip'; reason: string };
+type ForcedDecision = RevisionDecision | { action: 'skip'; reason: RecordFact };
 
 /**
  * What `resync --force` does with a row that has not changed. Pure. A create goes out again only
@@ -178,37 +179,30 @@ export function forcedRevision(
   nowMs: number,
   keyLifetimeMs: number,
 ): ForcedDecision {
-  if (!newest)
-    return { action: 'skip', reason: 'its first message was pruned; nothing is left that could be sent again' };
+  if (!newest) return { action: 'skip', reason: { code: 'first_message_pruned' } };
   // Our key never made it: the service would take the same create for a new one.
-  if (binding?.adoption)
-    return { action: 'skip', reason: 'it was adopted: the service had it already, and takes changes to it only' };
+  if (binding?.adoption) return { action: 'skip', reason: { code: 'adopted_takes_changes_only' } };
   const revision = Math.max(newest.revision, binding?.revision ?? 0) + 1;
   switch (newest.state) {
     case 'delivered':
-      if (newest.operation !== 'create')
-        return { action: 'skip', reason: 'the service acknowledged its latest update' };
+      if (newest.operation !== 'create') return { action: 'skip', reason: { code: 'update_acknowledged' } };
       // Its key may never have arrived: the service would take it for a new create.
-      if (newest.foundAt !== null)
-        return { action: 'skip', reason: 'it was found at the service, which never acknowledged its key' };
+      if (newest.foundAt !== null) return { action: 'skip', reason: { code: 'found_without_key' } };
       if (newest.firstSentAt === null || mayBeForgotten(newest.firstSentAt, nowMs, keyLifetimeMs))
-        return {
-          action: 'skip',
-          reason: 'the service may have forgotten its key, so that a resend could make a second record',
-        };
+        return { action: 'skip', reason: { code: 'key_may_be_forgotten' } };
       return { action: 'write', operation: 'create', revision, generation: newest.generation, supersedes: null };
     case 'parked': {
       if (newest.parkClass !== 'refused' && newest.parkClass !== 'unmapped')
-        return { action: 'skip', reason: `it is parked as ${newest.parkClass}; use outbox resolve` };
+        return { action: 'skip', reason: { code: 'needs_resolve', parkClass: newest.parkClass ?? '' } };
       // A repeated create was refused. The record is there all the same, and a new key would make a second one.
       if (newest.operation === 'create' && binding)
-        return { action: 'skip', reason: 'the service acknowledged it before, and refused it when it was sent again' };
+        return { action: 'skip', reason: { code: 'refused_when_repeated' } };
       return again(newest, revision, newest.generation + (isBurnt(newest, replaysRefusals) ? 1 : 0));
     }
     case 'discarded':
-      return { action: 'skip', reason: 'an operator discarded it' };
+      return { action: 'skip', reason: { code: 'discarded_by_person' } };
     default:
-      return { action: 'skip', reason: 'it is on its way already' };
+      return { action: 'skip', reason: { code: 'on_its_way' } };
   }
 }
 

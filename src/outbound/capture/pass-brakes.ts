@@ -1,8 +1,9 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
 import { clearPendingOf } from '../../erp/write-back/erp-writer.js';
-import type { AlertFact } from '../../model/facts/alerts.js';
-import { legacy } from '../../model/facts/fact.js';
+import type { AlertFact, HeldFact } from '../../model/facts/alerts.js';
+import type { Fact } from '../../model/facts/fact.js';
+import type { SourceFact } from '../../model/facts/records.js';
 import { defaultSource, type Entity, entities, inSource } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -10,6 +11,7 @@ import { endAlert, raiseAlert } from '../../store/alerts.js';
 import { readMarks, readMarksOf, type SourceMarks, writeMarks } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
+import { tell } from '../../words/words.js';
 import { holdMessages } from '../outbox/transitions.js';
 import {
   believedMarks,
@@ -26,7 +28,7 @@ import {
   turnedKeysBrake,
 } from './brake.js';
 import type { ReadRow } from './plan-row.js';
-import { brakeSource, heldInWords, raiseBrake } from './raise-brake.js';
+import { brakeSource, raiseBrake } from './raise-brake.js';
 
 const batchSize = 500;
 
@@ -37,15 +39,15 @@ const batchSize = 500;
  */
 export class PassBrakes {
   /** What single messages were held for as they were written. */
-  readonly #held: Partial<Record<Entity, { count: number; reason: string }>> = {};
+  readonly #held: Partial<Record<Entity, { count: number; reason: Fact }>> = {};
   /** What is wrong with a source as a whole. A restored ERP was restored with all its tables. */
-  readonly #standing: Partial<Record<Entity, string>> = {};
+  readonly #standing: Partial<Record<Entity, SourceFact>> = {};
   /** The highest key before the ERP was restored: a new record with a lower key is suspicious. */
   readonly givenUpTo: Partial<Record<Entity, string>> = {};
   /** Known keys that belong to other records now. */
   turnedKeys = 0;
-  /** What the brakes have held of the pass, or would hold of a dry run, in words. */
-  readonly reasons: string[] = [];
+  /** What the brakes have held of the pass, or would hold of a dry run. */
+  readonly reasons: HeldFact[] = [];
   /** What a dry run would write. */
   readonly #planned: Record<Entity, PassCounts> = {
     customer: { updates: 0, removals: 0 },
@@ -140,7 +142,7 @@ export class PassBrakes {
   }
 
   /** @param held what a page has held as it was written */
-  count(held: readonly { entity: Entity; reason: string }[], turnedKeys: number): void {
+  count(held: readonly { entity: Entity; reason: Fact }[], turnedKeys: number): void {
     this.turnedKeys += turnedKeys;
     for (const { entity, reason } of held) this.#held[entity] = { count: (this.#held[entity]?.count ?? 0) + 1, reason };
   }
@@ -157,7 +159,7 @@ export class PassBrakes {
     for (const entity of entities) {
       await this.#raiseMarks(lease, entity);
       const one = this.#held[entity];
-      if (one) await this.#alertHeld(entity, one.count, one.reason);
+      if (one) await this.#alertHeld(this.#heldFact(entity, one.count, one.reason));
       held += await this.#endOf(lease, entity, counts[entity]);
     }
     return held;
@@ -191,7 +193,7 @@ export class PassBrakes {
           parameters,
         );
         const ids = messages.map(({ id }) => id);
-        await holdMessages(tx, ids, reason);
+        await holdMessages(tx, ids, tell(reason));
         const { actor } = this.context;
         await appendAudit(
           tx,
@@ -208,8 +210,9 @@ export class PassBrakes {
         );
         return messages.length;
       });
-    await this.#alertHeld(entity, held, reason);
-    this.reasons.push(heldInWords(entity, held, reason));
+    const alert = this.#heldFact(entity, held, reason);
+    await this.#alertHeld(alert);
+    this.reasons.push(alert);
     return held;
   }
 
@@ -221,7 +224,7 @@ export class PassBrakes {
   /** What `end` would hold if a dry run were none. Writes nothing. @returns how many */
   async foresee(): Promise<number> {
     const { settings } = this.context;
-    const turned = turnedKeysBrake(this.turnedKeys)?.reason ?? null;
+    const turned = turnedKeysBrake(this.turnedKeys);
     // What an earlier pass has left counts as well.
     const left = await this.#count();
     let held = 0;
@@ -231,20 +234,24 @@ export class PassBrakes {
       const counts = { updates: planned.updates + updates, removals: planned.removals + removals };
       const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? turned);
       if (reason === null) continue;
-      held += counts.updates + counts.removals;
-      this.reasons.push(heldInWords(entity, counts.updates + counts.removals, reason));
+      const changes = counts.updates + counts.removals;
+      held += changes;
+      this.reasons.push(this.#heldFact(entity, changes, reason));
     }
     return held;
   }
 
   /** Says once that something waits for `waybill confirm`; over when nothing of the entity is held any more. */
-  async #alertHeld(entity: Entity, held: number, reason: string): Promise<void> {
-    const source = this.context.settings.source || null;
-    const alert: AlertFact = { code: 'changes_held', entity, source, held, reason: legacy(reason) };
+  async #alertHeld(alert: HeldFact): Promise<void> {
+    const { entity } = alert;
     await this.context.store.transaction('say what is held', (tx) =>
       raiseBrake(tx, this.context, { entity, cause: `held.${this.#of(entity)}`, outcome: 'held', alert }),
     );
     this.context.log.error('Changes are held', { alert });
+  }
+
+  #heldFact(entity: Entity, held: number, reason: Fact): HeldFact {
+    return { code: 'changes_held', entity, source: this.context.settings.source || null, held, reason };
   }
 
   async #recall(tx: Tx): Promise<void> {
@@ -269,8 +276,8 @@ export class PassBrakes {
   #heed(entity: Entity, { brake, highKey }: SourceMarks): void {
     delete this.#standing[entity];
     delete this.givenUpTo[entity];
-    if (brake !== null) this.#standing[entity] = brake.reason;
-    if (brake?.cause === 'restored' && highKey !== null) this.givenUpTo[entity] = highKey;
+    if (brake !== null) this.#standing[entity] = brake;
+    if (brake?.code === 'source_restored' && highKey !== null) this.givenUpTo[entity] = highKey;
   }
 }
 

@@ -1,6 +1,9 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { FieldRuleSettings, FieldRules } from '../../config/sections/service.js';
 import type { ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
+import type { Fact } from '../../model/facts/fact.js';
+import type { RecordFact } from '../../model/facts/records.js';
+import { type RowFact, rowFact } from '../../model/facts/rows.js';
 import { type Entity, type JsonValue, orderTotal } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { boundedText } from '../../store/rows.js';
@@ -32,31 +35,28 @@ export function recordProblem(
   entity: Entity,
   record: Fields,
   bytes: number,
-): string | null {
+): RowFact | null {
   const problems = brokenRules(rules[entity], `service.fields.${entity}`, record);
   const hasRules = entity === 'order' && Object.keys(rules.item).length > 0;
   const items = hasRules && Array.isArray(record.items) ? (record.items as Fields[]) : [];
   items.forEach((item, index) => {
-    problems.push(
-      ...brokenRules(rules.item, 'service.fields.item', item).map((problem) => `line ${index + 1}: ${problem}`),
-    );
+    const broken = brokenRules(rules.item, 'service.fields.item', item);
+    problems.push(...broken.map((problem) => ({ ...problem, line: index + 1 })));
   });
-  if (bytes > maxRequestBytes)
-    problems.push(`it is ${bytes} bytes large, and the service takes ${maxRequestBytes} (service.maxRequestBytes)`);
-  if (problems.length === 0) return null;
-  const more = problems.length > 5 ? [`and ${problems.length - 5} more`] : [];
-  return `The service would refuse it: ${[...problems.slice(0, 5), ...more].join('; ')}. Correct it in the ERP.`;
+  if (bytes > maxRequestBytes) problems.push({ code: 'body_too_large', bytes, maxBytes: maxRequestBytes });
+  const [first, ...others] = problems;
+  return first === undefined ? null : rowFact([first, ...others]);
 }
 
-function brokenRules(rules: FieldRules, place: string, record: Fields): string[] {
-  return Object.entries(rules).flatMap(([name, { required, maxLength }]) => {
+function brokenRules(rules: FieldRules, setting: string, record: Fields): RowFact[] {
+  return Object.entries(rules).flatMap(([name, { required, maxLength }]): RowFact[] => {
     const value = Object.hasOwn(record, name) ? record[name] : null;
     if (value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0))
-      return required ? [`${name} is missing (${place})`] : [];
+      return required ? [{ code: 'field_required', field: name, setting }] : [];
     const length = lengthOf(value);
     if (maxLength === undefined || length <= maxLength) return [];
     const unit = Array.isArray(value) ? 'entries' : 'characters';
-    return [`${name} has ${length} ${unit}, more than ${maxLength} (${place})`];
+    return [{ code: 'field_too_long', field: name, length, unit, maxLength, setting }];
   });
 }
 
@@ -79,7 +79,7 @@ export interface Plan {
 export interface SkippedRecord {
   entity: Entity;
   sourceKey: string;
-  reason: string;
+  reason: RecordFact;
 }
 
 /** What the pass knows beside the row. */
@@ -94,7 +94,7 @@ export interface RowPass {
   /** New keys of orders that seem to be known ones under another key. */
   renamed?: ReadonlyMap<string, string>;
   /** Why rows that say which record they go on for wait for a person, by key. */
-  replacing?: Readonly<Record<Entity, { held: ReadonlyMap<string, string> }>>;
+  replacing?: Readonly<Record<Entity, { held: ReadonlyMap<string, Fact> }>>;
 }
 
 /** A pass at the time of its page. */
@@ -109,13 +109,12 @@ export function planRow(
   pass: TimedPass,
   row: ReadRow,
   known: KnownRecord,
-  parkedReason: string | null,
+  parkedReason: RowFact | null,
 ): Plan | SkippedRecord | 'unchanged' {
   const { replaysRefusals } = settings.service.idempotency;
   const identity = identityOf(row);
   const knownIdentity = identityAtService(known);
-  const otherRecord = changedIdentity(knownIdentity, identity);
-  const conflict = otherRecord === null ? null : `another record under an old key: ${otherRecord}`;
+  const conflict = changedIdentity(knownIdentity, identity);
   const json = row.content.mapped ? contentOf(row.content.record).json : null;
   const unfit = parkedReason ?? (json === null ? null : demandedBy(settings.service, row, json));
   const hash = contentHash(row, unfit ?? conflict);
@@ -141,7 +140,7 @@ export function planRow(
   const mappingFingerprint = pass.fingerprints[row.entity];
   const newest = underFingerprint(mappingFingerprint, settings, row.entity, known.newest);
   const binding = underFingerprint(mappingFingerprint, settings, row.entity, known.binding);
-  const unmapped = row.content.mapped ? unfit : row.content.reason;
+  const unmapped = row.content.mapped ? unfit : rowFact(row.content.problems);
   const held = holdReason({
     operation: decision.operation,
     contentHash: hash,
@@ -191,19 +190,16 @@ export function planRow(
 
 /** Reason to park a row: an unsendable row comes before a doubt, and a doubt before a brake. */
 function parkedFor(why: {
-  unmapped: string | null;
-  conflict: string | null;
+  unmapped: Fact | null;
+  conflict: Fact | null;
   isUnproven: boolean;
-  held: string | null;
+  held: Fact | null;
 }): NewMessage['parked'] {
   if (why.unmapped !== null) return { parkClass: 'unmapped', reason: why.unmapped };
   if (why.conflict !== null) return { parkClass: 'conflict', reason: why.conflict };
-  if (why.isUnproven) return { parkClass: 'unproven', reason: sentBeforeRecovery };
+  if (why.isUnproven) return { parkClass: 'unproven', reason: { code: 'may_have_been_sent' } };
   return why.held === null ? null : { parkClass: 'held', reason: why.held };
 }
-
-const sentBeforeRecovery =
-  'It may have been sent before the store was lost; its row could not become a record when that was settled. Look at the service, then use outbox resolve.';
 
 /** Its row could not be mapped when a lost store was recovered (`doubtUnmapped`). */
 function mayHaveBeenSent({ newest, binding }: KnownRecord): boolean {
@@ -258,10 +254,10 @@ function identityToKeep(known: string | null, own: string | null): string | null
 }
 
 /** The hash that tells a changed row from an unchanged one. A row that is parked for a reason is another one than when it isn't. */
-export function contentHash(row: ReadRow, parkedReason: string | null = null): string {
-  if (!row.content.mapped) return sha256(`${row.content.fingerprint}\n${row.content.reason}`);
+export function contentHash(row: ReadRow, parkedReason: Fact | null = null): string {
+  if (!row.content.mapped) return sha256(`${row.content.fingerprint}\n${JSON.stringify(row.content.problems)}`);
   const { json, hash } = contentOf(row.content.record);
-  return parkedReason === null ? hash : sha256(`${json}\n${parkedReason}`);
+  return parkedReason === null ? hash : sha256(`${json}\n${JSON.stringify(parkedReason)}`);
 }
 
 /** Why the service would refuse a mapped row, by its profile; null when nothing is known against it. */
@@ -269,7 +265,7 @@ export function demandedBy(
   service: JobContext['settings']['service'],
   { entity, content }: ReadRow,
   json: string,
-): string | null {
+): RowFact | null {
   if (!content.mapped) return null;
   const { idempotency } = service;
   const body = wireBody(json, anyKey, idempotency.in === 'body' ? idempotency.field : null);

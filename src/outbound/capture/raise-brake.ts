@@ -1,10 +1,10 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { AlertFact } from '../../model/facts/alerts.js';
-import { legacy } from '../../model/facts/fact.js';
+import type { SourceFact } from '../../model/facts/records.js';
 import { type Entity, inSource } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type AlertCause, raiseAlert } from '../../store/alerts.js';
-import { readMarks, type SourceMarks, writeMarks } from '../../store/job-runs.js';
+import { readMarks, writeMarks } from '../../store/job-runs.js';
 import type { Tx } from '../../store/store.js';
 
 /**
@@ -16,24 +16,21 @@ export async function brakeSource(
   tx: Tx,
   context: JobContext,
   entity: Entity,
-  brake: NonNullable<SourceMarks['brake']>,
+  brake: SourceFact,
 ): Promise<AlertFact | null> {
   const { source } = context.settings;
   const name = inSource(entity, source);
   const before = await readMarks(tx, name);
   await writeMarks(tx, name, { ...before, brake });
-  const { cause } = brake;
-  if (before.brake?.cause === cause) return null;
-  const alert: AlertFact = {
-    code: 'source_held',
-    entity,
-    source: source || null,
-    cause,
-    reason: legacy(brake.reason),
-  };
+  if (before.brake?.code === brake.code) return null;
+  const cause = causes[brake.code];
+  const alert: AlertFact = { code: 'source_held', entity, source: source || null, cause, reason: brake };
   await raiseBrake(tx, context, { entity, cause: `source.${name}`, outcome: cause, alert });
   return alert;
 }
+
+/** What alerts and the audit log call these brakes. */
+const causes = { source_empty: 'empty', source_drained: 'drained', source_restored: 'restored' } as const;
 
 export async function raiseBrake(
   tx: Tx,
@@ -48,9 +45,4 @@ export async function raiseBrake(
   const { entity, cause, outcome, alert } = raised;
   await raiseAlert(tx, cause, alert, nowMs());
   await appendAudit(tx, [{ event: 'alert', outcome, entity, actor, detail: { message: alert } }], nowMs());
-}
-
-/** Pure. */
-export function heldInWords(entity: Entity, held: number, reason: string): string {
-  return `${held} changes to ${entity}s are held: ${reason}`;
 }

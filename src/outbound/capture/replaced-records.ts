@@ -1,10 +1,12 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
-import { type Entity, foldKey, pluralOf } from '../../model/record.js';
-import { shellWord } from '../../model/shell-word.js';
+import type { Fact } from '../../model/facts/fact.js';
+import type { RecordFact } from '../../model/facts/records.js';
+import { type Entity, foldKey } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { tell } from '../../words/words.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
 import { changedIdentity } from './brake.js';
@@ -37,7 +39,9 @@ type Decision =
   | { to: 'withdraw' }
   /** Both are at the service, where two records never become one: only put on record. */
   | { to: 'merge' }
-  | { to: 'hold'; why: string };
+  | { to: 'hold'; because: Because };
+
+type Because = Extract<RecordFact, { code: 'replaces_record' }>['because'];
 
 /** What becomes of a row that names another record. Pure; one question a paragraph. */
 export function decideReplacement(claim: Replacement, own: KnownRecord, named: KnownRecord): Decision {
@@ -45,8 +49,8 @@ export function decideReplacement(claim: Replacement, own: KnownRecord, named: K
   // The row is a record of its own already, or a person let it go as one.
   if (!isFresh(own)) return { to: own.binding && named.binding && isOver && rival === null ? 'merge' : 'nothing' };
 
-  if (rival !== null) return { to: 'hold', why: `and so does ${rival}: only one of them can be that record` };
-  if (spelled !== null) return { to: 'hold', why: `which may be ${spelled} in another spelling` };
+  if (rival !== null) return { to: 'hold', because: 'claimed_twice' };
+  if (spelled !== null) return { to: 'hold', because: 'spelled_otherwise' };
 
   // Nothing of the named record is at the service, nor was on its way.
   const { newest, binding } = named;
@@ -59,9 +63,8 @@ export function decideReplacement(claim: Replacement, own: KnownRecord, named: K
   const isRemoval = newest !== null && (newest.operation === 'delete' || newest.removal !== null);
   if (isRemoval && (newest.firstSentAt !== null || newest.state === 'delivered')) return { to: 'nothing' };
 
-  if (named.unproven === 'sending')
-    return { to: 'hold', why: 'about which a request is under way: the next sweep goes on by itself' };
-  if (!isOver) return { to: 'hold', why: 'which the ERP still has: the next sweep goes on when that one is over' };
+  if (named.unproven === 'sending') return { to: 'hold', because: 'request_under_way' };
+  if (!isOver) return { to: 'hold', because: 'still_there' };
 
   // The service knows a customer by the code: under another one it is another customer there.
   if (row.entity === 'customer') {
@@ -79,10 +82,9 @@ function isFresh({ newest, binding, closed }: KnownRecord): boolean {
   );
 }
 
-function heldInWords({ row, from, spelled }: Replacement, why: string): string {
-  const { entity, sourceKey } = row;
-  const command = `waybill rekey ${pluralOf(entity)} ${shellWord(spelled ?? from)} ${shellWord(sourceKey)}`;
-  return `it replaces ${from}, says the ERP, ${why}. \`${command}\` if it goes on for that one, or confirm it if it is another`;
+function heldBecause({ row, from, spelled, rival }: Replacement, because: Because): RecordFact {
+  const { entity, sourceKey: to } = row;
+  return { code: 'replaces_record', entity, from, to, spelled, because, ...(rival !== null && { rival }) };
 }
 
 /** An ERP may replace a record several times between two passes. */
@@ -174,7 +176,7 @@ export function newestOf({ newest, binding, closed }: KnownRecord): { revision: 
 /** What rows that name another record mean for the rest of their page. */
 export interface SettledReplacements {
   /** Why rows wait for a person, by key. */
-  held: Map<string, string>;
+  held: Map<string, Fact>;
   /** In a dry run: what would be known of rows that go on for another record. */
   moved: Map<string, KnownRecord>;
 }
@@ -206,8 +208,8 @@ export async function settleReplacements(
     const named = known.get(from) as KnownRecord;
     let decision = decideReplacement(claim, known.get(to) as KnownRecord, named);
     if (decision.to === 'withdraw' && (await readRecoveryHold(tx)) !== null)
-      decision = { to: 'hold', why: 'which a lost store may have sent: the next sweep goes on when that is settled' };
-    if (decision.to === 'hold') settled.held.set(to, heldInWords(claim, decision.why));
+      decision = { to: 'hold', because: 'recovery_unsettled' };
+    if (decision.to === 'hold') settled.held.set(to, heldBecause(claim, decision.because));
     if (decision.to === 'nothing' || decision.to === 'hold') continue;
     const { binding, newest } = named;
     if (isDry) {
@@ -228,7 +230,7 @@ export async function settleReplacements(
     if (decision.to === 'move') await moveRecord(tx, { entity, from, to, ...newestOf(named) }, nowMs);
     else await noteReplaced(tx, entity, from, to, nowMs);
     if (decision.to === 'withdraw')
-      await supersedeUnsent(tx, [newest?.id ?? 0], `The ERP replaced it by ${to} before it was sent.`, nowMs);
+      await supersedeUnsent(tx, [newest?.id ?? 0], tell({ code: 'replaced_before_sending', by: to }), nowMs);
     await appendAudit(tx, lines, nowMs);
   }
   return settled;
@@ -239,7 +241,7 @@ interface SettledRenames {
   /** Known keys of orders that may be at the service, by new key: a person says whether it is the same order. */
   seems: ReadonlyMap<string, string>;
   /** Why orders go on being held, by new key. */
-  held: ReadonlyMap<string, string>;
+  held: ReadonlyMap<string, Fact>;
 }
 
 /**
@@ -255,7 +257,7 @@ export async function settleRenamed(
   nowMs: number,
 ): Promise<SettledRenames> {
   const seems = new Map<string, string>();
-  const held = new Map<string, string>();
+  const held = new Map<string, Fact>();
   if (found.length === 0) return { seems, held };
   const known = await knownRecords(tx, 'order', [...new Set(found.map(({ from }) => from))], lease !== null);
   // A lost store may have sent what waits here.
@@ -269,9 +271,9 @@ export async function settleRenamed(
     }
     if (newest === null || !['pending', 'parked'].includes(newest.state)) continue;
     // A person has to look at it under any key.
-    if (newest.parkClass === 'held') held.set(to, newest.reason ?? 'an earlier change to it is held');
+    if (newest.parkClass === 'held') held.set(to, newest.reason ?? { code: 'earlier_change_held' });
     if (lease === null) continue;
-    await supersedeUnsent(tx, [newest.id], `The ERP gave the order the key ${to} before it was sent.`, nowMs);
+    await supersedeUnsent(tx, [newest.id], tell({ code: 'renamed_before_sending', to }), nowMs);
     const detail = { by: to };
     await appendAudit(
       tx,

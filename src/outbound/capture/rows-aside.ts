@@ -1,7 +1,10 @@
 import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
+import type { Fact } from '../../model/facts/fact.js';
+import type { Currency, RowFact } from '../../model/facts/rows.js';
 import { defaultSource, type Entity, isShortened, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { Elapsed } from '../../store/elapsed-time.js';
+import { factOf, factRow } from '../../store/fact-columns.js';
 import { padded, placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { nextTurn } from '../../v8.js';
@@ -21,7 +24,8 @@ import {
 
 export interface OrderReadinessInput {
   /** Both in minor units as decimal text; null when the mapping names no total column. */
-  totals: { lines: string; header: string } | null;
+  totals: ReadOrder['totals'];
+  money: Currency;
   /** Seconds since the row changed, by the ERP's clock; null when unknown. */
   ageSeconds: number | null;
   /** Seconds that surely passed since we first saw it in this form; 0 when just now. */
@@ -29,10 +33,7 @@ export interface OrderReadinessInput {
   settleSeconds: number;
 }
 
-type OrderReadiness =
-  | { ready: true }
-  | { ready: false; wait: true; reason: string }
-  | { ready: false; wait: false; reason: string };
+type OrderReadiness = { ready: true } | { ready: false; wait: boolean; reason: RowFact };
 
 /**
  * Whether an order's lines are all there. Some ERPs save header and lines apart, so that a reader
@@ -40,19 +41,15 @@ type OrderReadiness =
  * time helps; and when time did not help, a person must.
  */
 export function orderReadiness(input: OrderReadinessInput): OrderReadiness {
-  const { totals, ageSeconds, seenSeconds, settleSeconds } = input;
+  const { totals, money, ageSeconds, seenSeconds, settleSeconds } = input;
   if (totals && totals.lines === totals.header) return { ready: true };
   const settled = seenSeconds >= settleSeconds || (ageSeconds !== null && ageSeconds >= settleSeconds);
   if (!totals) {
     if (settled) return { ready: true };
-    return {
-      ready: false,
-      wait: true,
-      reason: `looks like this since just now; waits ${settleSeconds} s for its lines`,
-    };
+    return { ready: false, wait: true, reason: { code: 'lines_may_follow', settleSeconds } };
   }
-  const reason = `the lines add up to ${totals.lines}, the order says ${totals.header}`;
-  return { ready: false, wait: !settled, reason };
+  const { lines: found, header: expected } = totals;
+  return { ready: false, wait: !settled, reason: { code: 'lines_total_differs', found, expected, ...money } };
 }
 
 /** An order that waits for its lines, and since when it has looked as it does. */
@@ -62,17 +59,23 @@ export interface FirstSeen {
   /** Start of the wait; null: an older version of Waybill noted it. */
   firstSeenElapsed: Elapsed | null;
   contentHash: string;
-  reason: string;
+  reason: Fact;
 }
 
 /** Those of the orders that waited before. */
 export async function firstSeen(tx: Tx, sourceKeys: readonly string[]): Promise<Map<string, FirstSeen>> {
   if (sourceKeys.length === 0) return new Map();
-  const found = await tx.rows<FirstSeen & { sourceKey: string }>(
-    `SELECT source_key, first_seen_at, first_seen_elapsed, content_hash, reason FROM unsettled WHERE source_key IN ${placeholders(sourceKeys.length)}`,
+  const found = await tx.rows<
+    Omit<FirstSeen, 'reason'> & { sourceKey: string; reasonCode: string; reasonData: string | null }
+  >(
+    `SELECT source_key, first_seen_at, first_seen_elapsed, content_hash, reason_code, reason_data FROM unsettled WHERE source_key IN ${placeholders(sourceKeys.length)}`,
     sourceKeys,
   );
-  return new Map(found.map((row) => [row.sourceKey, row]));
+  return new Map(
+    found.map(({ reasonCode, reasonData, ...row }) => {
+      return [row.sourceKey, { ...row, reason: factOf(reasonCode, reasonData) as Fact }];
+    }),
+  );
 }
 
 /** Notes who waits from now on, and who does not any more. */
@@ -90,7 +93,7 @@ export async function writeUnsettled(
       first_seen_at: one.firstSeenAt,
       first_seen_elapsed: one.firstSeenElapsed,
       content_hash: one.contentHash,
-      reason: one.reason,
+      ...factRow('reason', one.reason),
     })),
   );
   if (settledKeys.length > 0)

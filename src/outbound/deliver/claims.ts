@@ -1,12 +1,13 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Settings } from '../../config/settings.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { type Entity, inSource, settingsOfRecord, sourceNames, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { clockSetSince, clockToleranceMs, wallLeadMs } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { renamedInWords } from '../capture/brake.js';
+import { tellWhole } from '../../words/words.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
 import { confirmedRemovals, findRenamed } from '../capture/removed-records.js';
 import { advanceBindings } from '../outbox/bindings.js';
@@ -281,8 +282,9 @@ export class Claims {
     await this.lease.write('hold removals of records that go on under another key', async (tx) => {
       const lines: AuditEntry[] = [];
       for (const { id: messageId, sourceKey } of held) {
-        const reason = renamedInWords(entity, sourceKey, renamed.get(sourceKey) as string);
-        await holdMessages(tx, [messageId], reason);
+        const to = renamed.get(sourceKey) as string;
+        const reason: Fact = { code: 'seems_renamed', entity, from: sourceKey, to };
+        await holdMessages(tx, [messageId], tellWhole(reason));
         lines.push({ event: 'parked', outcome: 'held', entity, sourceKey, messageId, actor, detail: { reason } });
       }
       await appendAudit(tx, lines, nowMs());

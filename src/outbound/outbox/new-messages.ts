@@ -1,6 +1,8 @@
+import type { Fact } from '../../model/facts/fact.js';
 import { type Entity, entities, foldKey, sourceOf } from '../../model/record.js';
 import { insertRows, padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { tellWhole } from '../../words/words.js';
 import { type Operation, type ParkClass, type Removal, type Schedule, scheduleColumns } from './message.js';
 
 export interface NewMessage {
@@ -35,7 +37,7 @@ export interface NewMessage {
   waitsForScan?: boolean;
   /** Why the record has to go at the service; absent: it has not. */
   removal?: Removal;
-  parked: { parkClass: ParkClass; reason: string } | null;
+  parked: { parkClass: ParkClass; reason: Fact } | null;
 }
 
 /** Writes new messages and their bodies, and returns their ids in the same order. */
@@ -62,7 +64,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       mapping_fingerprint: message.mappingFingerprint,
       state: message.parked ? 'parked' : 'pending',
       park_class: message.parked?.parkClass ?? null,
-      reason: message.parked?.reason ?? null,
+      reason: message.parked ? tellWhole(message.parked.reason) : null,
       ...scheduleColumns(scheduleOf(message, nowMs)),
       identity: message.identity ?? null,
       first_sent_at: message.firstSentAt ?? null,

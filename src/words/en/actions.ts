@@ -80,8 +80,8 @@ export const actionWords: WordsFor<ActionFacts> = {
   would_unlist: ({ invoices, sum, currency, scale }) =>
     `${invoices} invoices, ${formatAmount(sum, scale)} ${currency} in all, are missing from the service’s list.`,
   look_up_follows: () => 'A running daemon asks the service for them. Without one: waybill sync deliver',
-  would_end_brake: ({ entity, source, reason }) =>
-    `ends the brake on all updates and removals of ${entity}s${source ? ` of source ${source}` : ''}: ${reason}`,
+  would_end_brake: ({ entity, source, reason }, say) =>
+    `ends the brake on all updates and removals of ${entity}s${source ? ` of source ${source}` : ''}: ${say.fact(reason)}`,
   held_for: ({ operation, reason }) => `${operation}: ${reason}`,
   would_change_field: ({ field }) => `changes ${field}`,
   compares_whole_list: () =>

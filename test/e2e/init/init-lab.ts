@@ -9,6 +9,7 @@ import { resolveOptions } from '../../../src/lab/sandbox/options.js';
 import { checkRecord } from '../../../src/lab/sandbox/request-rules.js';
 import { type OrderRecord, orderTotal } from '../../../src/model/record.js';
 import { capturingOutput, type Printed } from '../../cli/installation.js';
+import { problemsInWords } from '../../erp/problems-in-words.js';
 
 /** Runs `waybill init --yes` into a folder, without a terminal. */
 export async function init(configDir: string, ...flags: readonly string[]): Promise<Printed> {
@@ -59,11 +60,11 @@ export async function recordsBy(configDir: string) {
       else if (content.mapped) {
         checkRecord('order', { ...content.record }, 'create', resolveOptions({}));
         records.set(sourceKey, content.record);
-      } else parked.set(sourceKey, content.reason);
+      } else parked.set(sourceKey, problemsInWords(content));
     }
     const totals = Object.fromEntries([...records].map(([key, record]) => [key, Number(orderTotal(record.items))]));
     const customerRecords = [...customers.values()].map(({ content }) =>
-      content.mapped ? content.record : content.reason,
+      content.mapped ? content.record : problemsInWords(content),
     );
     return { settings, records, parked, totals, customers: customerRecords };
   } finally {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { FieldPlan } from '../../../src/erp/mapping/map-field.js';
 import { mapOrder, type OrderMapping } from '../../../src/erp/mapping/map-records.js';
 import { decimalText } from '../../../src/model/minor-units.js';
+import { problemsInWords } from '../problems-in-words.js';
 
 const field = (name: string, column: string, type: FieldPlan['type']): FieldPlan => {
   return { name, source: { column, kind: 'text' }, type, optional: false, isRequired: true };
@@ -35,7 +36,7 @@ function read(cur: string | null, price: string, row: Record<string, string> = {
     customer: { found: 'not-needed' as const },
   };
   const { content, ...rest } = mapOrder(order, { ...mapping, ...change });
-  return { sent: content.mapped ? content.record : content.reason, ...rest };
+  return { sent: content.mapped ? content.record : problemsInWords(content), ...rest };
 }
 
 describe('the currency of an order', () => {
@@ -65,11 +66,11 @@ describe('the currency of an order', () => {
   it('that is not among the settings, or missing, parks the order and nothing is guessed', () => {
     for (const code of ['USD', 'eur', 'EURO', '€'])
       expect(read(code, '1.00').sent).to.equal(
-        `order 1: cur "${code}" is not among the currencies of the settings (EUR, JPY, KWD); add it to amounts.currencies, ` +
-          'or leave its orders out with orders.pending',
+        `cur "${code}" is not among the currencies of the settings (EUR, JPY, KWD). Add it to amounts.currencies, ` +
+          'or leave its orders out with orders.pending.',
       );
     for (const code of [null, '', '  '])
-      expect(read(code, '1.00').sent).to.equal('order 1: cur is empty; correct it in the ERP');
+      expect(read(code, '1.00').sent).to.equal('cur is empty. Correct it in the ERP.');
     expect(read('USD', '1.00', { total: '2.00' })).to.have.property('totals', null);
   });
 

@@ -5,6 +5,7 @@ import { shareLeft } from '../../../src/erp/mapping/line-price.js';
 import type { FieldPlan } from '../../../src/erp/mapping/map-field.js';
 import { mapOrder, type OrderMapping } from '../../../src/erp/mapping/map-records.js';
 import { decimalText } from '../../../src/model/minor-units.js';
+import { problemsInWords } from '../problems-in-words.js';
 
 const field = (name: string, column: string, type: FieldPlan['type'], optional = false): FieldPlan => {
   return { name, source: { column, kind: 'text' }, type, optional, isRequired: true };
@@ -36,7 +37,7 @@ const line = (qty: string | null, price: string | null, more: Row = {}): Row => 
 function map(lines: Row[], change: Partial<OrderMapping>): unknown {
   const order = { sourceKey: '1', number: null, row: {}, lines, customer: { found: 'not-needed' as const } };
   const { content } = mapOrder(order, { ...base, ...change });
-  return content.mapped ? content.record.items : content.reason;
+  return content.mapped ? content.record.items : problemsInWords(content);
 }
 
 describe('the discount of a line', () => {
@@ -56,7 +57,7 @@ describe('the discount of a line', () => {
 
   it('parks the order where it is no share, which shows that the type is wrong', () => {
     expect(map([line('1', '10.00', { off: '7' })], { discount: discountOf('fraction') })).to.equal(
-      'order 1, line 1: off 7 is no discount between 0 and 1; correct it in the ERP, or orders.lines.discount.type',
+      'line 1: off 7 is no discount between 0 and 1. Correct it in the ERP, or orders.lines.discount.type.',
     );
     for (const off of ['-5', '100.01', '1e3'])
       expect(map([line('1', '10.00', { off })], percent), off).to.include(
@@ -70,14 +71,14 @@ describe('the discount of a line', () => {
     expect(map(lines, percent)).to.deep.equal([{ sku: 'A', qty: 1, price: 51 }]);
     expect(map(lines, { ...percent, rounding: 'half-even' })).to.deep.equal([{ sku: 'A', qty: 1, price: 50 }]);
     expect(map(lines, { ...percent, rounding: 'refuse' })).to.equal(
-      'order 1, line 1: 1 × price "1.01" less off 50 has more than 2 decimals; correct it in the ERP, or set amounts.rounding',
+      'line 1: 1 × price "1.01" less off 50 has more than 2 decimals. Correct it in the ERP, or set amounts.rounding.',
     );
   });
 
   it('that no whole price comes to is refused with both figures, or gets a rounding line', () => {
     const lines = [line('3', '10.00', { off: '5' }), line('4', '10.05', { off: '5' })];
     expect(map(lines, percent)).to.include(
-      'line 2: no price comes to 38.19 (4 × price "10.05" less off 5): 4 × 9.55 is 38.20; name a SKU',
+      'line 2: no price comes to 38.19 (4 × price "10.05" less off 5): 4 × 9.55 is 38.20. Name a SKU',
     );
     expect(map(lines, { ...percent, roundingSku: 'R' })).to.deep.equal([
       { sku: 'A', qty: 3, price: 950 },
@@ -118,7 +119,7 @@ describe('a quantity with decimals', () => {
       { sku: 'A', qty: 2500, price: 1 },
     ]);
     expect(map([line('2.5', '12.00', { uom: 'kg' }), line('2', '3.00', { uom: ' pc ' })], { unit: grams })).to.include(
-      'line 1: no price comes to 30.00 (2.5 × price "12.00"): 2500 × 0.01 is 25.00; name a SKU',
+      'line 1: no price comes to 30.00 (2.5 × price "12.00"): 2500 × 0.01 is 25.00. Name a SKU',
     );
     expect(map([line('2.5', '12.00', { uom: 'kg' })], { unit: grams, roundingSku: 'R' })).to.deep.equal([
       { sku: 'A', qty: 2500, price: 1 },
@@ -135,11 +136,11 @@ describe('a quantity with decimals', () => {
 
   it('parks its order where the factor is too small, and where the unit has none', () => {
     expect(map([line('0.0005', '10.00', { uom: 'kg' })], { unit: grams })).to.equal(
-      'order 1, line 1: 0.0005 kg × 1000 is not a whole quantity; correct it in the ERP, or the factor in orders.lines.unit',
+      'line 1: 0.0005 kg × 1000 is not a whole quantity. Correct it in the ERP, or the factor in orders.lines.unit.',
     );
     for (const uom of ['KG', '', null])
       expect(map([line('1', '10.00', { uom })], { unit: grams })).to.equal(
-        `order 1, line 1: uom "${uom ?? ''}" has no factor in orders.lines.unit.factors; add it there`,
+        `line 1: uom "${uom ?? ''}" has no factor in orders.lines.unit.factors. Add it there.`,
       );
   });
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type FieldPlan, mapField } from '../../../src/erp/mapping/map-field.js';
+import { tellWhole } from '../../../src/words/words.js';
 
 const context = { timeZone: 'Europe/Berlin', scale: 2, rounding: 'refuse' as const };
 const source = { column: 'code', kind: 'text' as const, orElse: [{ column: 'id', kind: 'number' as const }] };
@@ -8,7 +9,7 @@ const plan: FieldPlan = { name: 'customer_code', source, type: 'text', optional:
 
 function map(code: string | null, id: string | null, extra: Partial<FieldPlan> = {}): unknown {
   const outcome = mapField({ code, id }, { ...plan, ...extra }, context);
-  return 'problem' in outcome ? outcome : outcome.value;
+  return 'problem' in outcome ? { problem: tellWhole(outcome.problem) } : outcome.value;
 }
 
 describe('a column that stands in for another one', () => {
@@ -30,13 +31,13 @@ describe('a column that stands in for another one', () => {
 
   it('hides no wrong value', () => {
     expect(map('two', '17', { type: 'integer' })).to.deep.equal({
-      problem: 'code "two" is not a number; correct it in the ERP',
+      problem: 'code "two" is not a number. Correct it in the ERP.',
     });
     expect(map('abcd', '17', { maxLength: 3 })).to.have.property('problem');
   });
 
   it('is named beside the first where both are empty', () => {
-    expect(map('', null)).to.deep.equal({ problem: 'code is empty, and id is empty; correct it in the ERP' });
+    expect(map('', null)).to.deep.equal({ problem: 'code is empty, and id is empty. Correct it in the ERP.' });
     expect(map('', null, { isRequired: false, optional: true })).to.equal(undefined);
   });
 

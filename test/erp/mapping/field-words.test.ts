@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type FieldPlan, mapField } from '../../../src/erp/mapping/map-field.js';
+import { tellWhole } from '../../../src/words/words.js';
 
 const context = { timeZone: 'Europe/Berlin', scale: 2, rounding: 'refuse' as const };
 const plan: FieldPlan = { name: 'terms', source: { column: 'zterm', kind: 'text' }, type: 'text', optional: false };
@@ -13,7 +14,7 @@ const when = { path: 'orders.fields.terms.when', words, otherwise: undefined };
 
 function map(value: string | null, extra: Partial<FieldPlan> = {}): unknown {
   const outcome = mapField({ zterm: value }, { ...plan, when, ...extra }, context);
-  return 'problem' in outcome ? outcome : outcome.value;
+  return 'problem' in outcome ? { problem: tellWhole(outcome.problem) } : outcome.value;
 }
 
 describe('the words for codes', () => {
@@ -24,7 +25,7 @@ describe('the words for codes', () => {
   it('park a record with an unknown code, and name field, code and setting', () => {
     expect(map('EOM')).to.deep.equal({
       problem:
-        'zterm "EOM" has no word in orders.fields.terms.when; add it there, or set orders.fields.terms.otherwise',
+        'zterm "EOM" has no word in orders.fields.terms.when. Add it there, or set orders.fields.terms.otherwise.',
     });
     for (const code of ['constructor', 'toString', '__proto__', 'cod', ' COD', '030'])
       expect(map(code), code).to.have.property('problem');
@@ -37,7 +38,7 @@ describe('the words for codes', () => {
   });
 
   it('know an empty column only by the code that is empty', () => {
-    const problem = 'zterm is empty; correct it in the ERP, or set optional: true for terms';
+    const problem = 'zterm is empty. Correct it in the ERP, or set optional: true for terms.';
     const all = { ...when, otherwise: 'other' };
     expect(map(null, { when: all })).to.deep.equal({ problem });
     expect(map('', { when: all, optional: true })).to.equal(undefined);

@@ -5,6 +5,7 @@ import type { FieldPlan } from '../../../src/erp/mapping/map-field.js';
 import { mapOrder, type OrderMapping } from '../../../src/erp/mapping/map-records.js';
 import { parseDecimal } from '../../../src/erp/mapping/money.js';
 import { decimalText } from '../../../src/model/minor-units.js';
+import { problemsInWords } from '../problems-in-words.js';
 
 const field = (name: string, column: string, type: FieldPlan['type']): FieldPlan => {
   return { name, source: { column, kind: 'text' }, type, optional: false, isRequired: true };
@@ -26,7 +27,7 @@ const line = (qty: string, net: string | null, more: Row = {}): Row => ({ item: 
 function read(lines: Row[], change: Partial<OrderMapping> = {}, row: Row = {}) {
   const order = { sourceKey: '1', number: null, row, lines, customer: { found: 'not-needed' as const } };
   const { content, totals } = mapOrder(order, { ...base, ...change });
-  return { sent: content.mapped ? content.record.items : content.reason, totals };
+  return { sent: content.mapped ? content.record.items : problemsInWords(content), totals };
 }
 const map = (lines: Row[], change: Partial<OrderMapping> = {}): unknown => read(lines, change).sent;
 const withPrice = { lineFields: [...base.lineFields, price] };
@@ -42,8 +43,8 @@ describe('the amount of a line', () => {
 
   it('that no whole price comes to is refused with both figures', () => {
     expect(map([line('3', '10.00')])).to.equal(
-      'order 1, line 1: no price comes to net 10.00: 3 × 3.33 is 9.99; name a SKU for the difference in ' +
-        'orders.lines.rounding, or correct it in the ERP',
+      'line 1: no price comes to net 10.00: 3 × 3.33 is 9.99. Name a SKU for the difference in ' +
+        'orders.lines.rounding, or correct it in the ERP.',
     );
   });
 
@@ -73,7 +74,7 @@ describe('the amount of a line', () => {
   });
 
   it('that is missing, or has too many decimals, parks the order', () => {
-    expect(map([line('2', null)])).to.equal('order 1, line 1: net is empty; correct it in the ERP');
+    expect(map([line('2', null)])).to.equal('line 1: net is empty. Correct it in the ERP.');
     expect(map([line('2', '1.005')])).to.include('net 1.005 has more than 2 decimals');
     expect(map([line('0', '1.00')])).to.include('qty 0 is not a positive quantity');
   });

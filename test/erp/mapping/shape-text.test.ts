@@ -2,13 +2,14 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { type FieldPlan, mapField } from '../../../src/erp/mapping/map-field.js';
 import { cutText, lengthOf, shapeText } from '../../../src/erp/mapping/shape-text.js';
+import { tellWhole } from '../../../src/words/words.js';
 
 const context = { timeZone: 'Europe/Berlin', scale: 2, rounding: 'refuse' as const };
 const plan: FieldPlan = { name: 'f', source: { column: 'c', kind: 'text' }, type: 'text', optional: false };
 
 function map(value: string | null, extra: Partial<FieldPlan>): unknown {
   const outcome = mapField({ c: value }, { ...plan, ...extra }, context);
-  return 'problem' in outcome ? outcome : outcome.value;
+  return 'problem' in outcome ? { problem: tellWhole(outcome.problem) } : outcome.value;
 }
 
 const FAMILY = '👨‍👩‍👧';
@@ -68,7 +69,7 @@ describe('a free text', () => {
   });
 
   it('that holds nothing else than blanks is empty', () => {
-    const problem = 'c holds no text; correct it in the ERP, or set optional: true for f';
+    const problem = 'c holds no text. Correct it in the ERP, or set optional: true for f.';
     expect(map('  \n', { shape: { trim: true } })).to.deep.equal({ problem });
     expect(map('  \n', { shape: { trim: true }, optional: true })).to.equal(undefined);
     expect(map('  ', {})).to.equal('  ');

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { TextLines } from '../../../src/erp/mapping/line-price.js';
 import type { FieldPlan } from '../../../src/erp/mapping/map-field.js';
 import { mapOrder, type OrderMapping } from '../../../src/erp/mapping/map-records.js';
+import { problemsInWords } from '../problems-in-words.js';
 
 type Row = Record<'item' | 'qty' | 'price' | 'words', string | null>;
 
@@ -28,7 +29,7 @@ function map(lines: Row[], textLines?: TextLines): unknown {
   const order = { sourceKey: '1', number: null, row: {}, lines, customer: { found: 'not-needed' as const } };
   const withCode = { ...mapping, textLines, fields: [{ ...field('customer_code', ''), source: { constant: 'K' } }] };
   const { content } = mapOrder(order, withCode);
-  return content.mapped ? content.record.items : content.reason;
+  return content.mapped ? content.record.items : problemsInWords(content);
 }
 
 const product: Row = { item: 'A', qty: '2', price: '10.50', words: null };
@@ -55,12 +56,12 @@ describe('a line that is a text', () => {
   });
 
   it('keeps its place in the count of lines', () => {
-    expect(map([note, { ...product, qty: 'two' }], 'skip')).to.include('order 1, line 2: qty "two" is not a number');
+    expect(map([note, { ...product, qty: 'two' }], 'skip')).to.include('line 2: qty "two" is not a number');
   });
 
   it('is not enough for an order', () => {
     expect(map([note], 'skip')).to.equal(
-      'order 1: it has no lines but texts, which orders.lines.text skips; add them in the ERP, or cancel the order there',
+      'it has no lines but texts, which orders.lines.text skips. Add them in the ERP, or cancel the order there.',
     );
   });
 

@@ -24,7 +24,14 @@ describe('a flag may be set back', () => {
     expect(maySetBack(row, undefined)).to.equal('no');
     const edited = { ...row, content: { mapped: true as const, record: { customer_code: 'K', items: [], note: 'x' } } };
     expect(maySetBack(edited, acknowledged)).to.equal('no');
-    const broken = { ...row, content: { mapped: false as const, reason: 'x', fingerprint: 'x' } };
+    const broken = {
+      ...row,
+      content: {
+        mapped: false as const,
+        problems: [{ code: 'not_text' as const, column: 'x' }] as const,
+        fingerprint: 'x',
+      },
+    };
     expect(maySetBack(broken, acknowledged)).to.equal('no');
   });
 

@@ -16,6 +16,7 @@ import {
 } from '../../../src/lab/sample-erp/create-sample-erp.js';
 import { makeSampleRows } from '../../../src/lab/sample-erp/sample-rows.js';
 import { Secret } from '../../../src/model/secret.js';
+import { problemsInWords } from '../../erp/problems-in-words.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { erpReaderOf } from '../../support/erp-reader.js';
 import { useMariaDb, usePostgres } from '../../support/use-database.js';
@@ -78,7 +79,7 @@ function sampleErpContract(lab: { target(): SampleErpTarget; erp(): Settings['er
     const reason = (name: keyof typeof oneOfEachBadRow): unknown => {
       const row = orders.find(({ sourceKey }) => sourceKey === String(bad[name][0]));
       if (row === undefined) return undefined;
-      return row.content.mapped ? row.totals : row.content.reason;
+      return row.content.mapped ? row.totals : problemsInWords(row.content);
     };
     expect(reason('ordersWithoutLines')).to.include('it has no lines');
     expect(reason('fractionalQuantities')).to.match(/qty 1\.50* is not a whole number/);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { type Fact, legacy } from '../../../src/model/facts/fact.js';
 import {
   type ErpSide,
   judgeBound,
@@ -23,7 +24,7 @@ const newest = (state: NewestOf['state'], parkClass: NewestOf['parkClass'] = nul
   state,
   operation: 'update',
   parkClass,
-  reason: 'why',
+  reason: legacy('why'),
 });
 const of = (erp: ErpSide, service: ServiceSide, message: NewestOf | null = null, more: Partial<typeof about> = {}) => {
   const { finding } = judgeBound(erp, service, message, { ...about, ...more });
@@ -90,10 +91,10 @@ describe('the judgement of a record on both sides', () => {
   });
 
   it('finds a row that was never sent missing, unless something of it is open', () => {
-    const unbound = (message: NewestOf | null, waits: string | null = null) =>
+    const unbound = (message: NewestOf | null, waits: Fact | null = null) =>
       judgeUnbound(row, message, waits, false).cause;
     expect(unbound(null)).to.equal('never_sent');
-    expect(unbound(null, 'its lines do not add up')).to.equal('waiting');
+    expect(unbound(null, legacy('its lines do not add up'))).to.equal('waiting');
     expect(unbound(newest('discarded'))).to.equal('discarded');
     expect(unbound(newest('superseded'))).to.equal('withdrawn');
     expect(unbound(newest('delivered'))).to.equal('withdrawn');

@@ -1,56 +1,62 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Causes, commonPart } from '../../../src/operator/setup/preview/causes.js';
+import type { Fact } from '../../../src/model/facts/fact.js';
+import type { RowFact } from '../../../src/model/facts/rows.js';
+import { outside } from '../../../src/model/outside.js';
+import { Causes, groupOf } from '../../../src/operator/setup/preview/causes.js';
+import { tell } from '../../../src/words/words.js';
+
+const empty = (column: string, line?: number): RowFact => ({
+  code: 'value_missing',
+  field: column,
+  columns: [{ column, value: 'nothing' }],
+  mayBeOptional: false,
+  ...(line !== undefined && { line }),
+});
+const notANumber = (column: string, value: string): Fact => ({ code: 'not_a_number', column, value: outside(value) });
 
 describe('the causes that keep records back', () => {
-  const order = (sourceKey: string, ...names: string[]) => ({ entity: 'order' as const, sourceKey, names });
+  const order = (sourceKey: string) => ({ entity: 'order' as const, sourceKey });
 
   it('are the same for different lines, values and names, and different for different columns', () => {
-    expect(commonPart('line 2: qty 1.5 is not a whole number', [])).to.equal(
-      commonPart('line 11: qty 2.25 is not a whole number', []),
+    expect(groupOf(empty('sku', 2))).to.equal(groupOf(empty('sku', 11)));
+    expect(groupOf({ code: 'customer_not_found', customer: 'ABC', mayBeLeftOut: false })).to.equal(
+      groupOf({ code: 'customer_not_found', customer: 'D/E', mayBeLeftOut: false }),
     );
-    expect(commonPart('its customer ABC is not in customers.query', ['1', 'ABC'])).to.equal(
-      commonPart('its customer D/E.+ is not in customers.query', ['2', 'D/E.+']),
-    );
-    expect(commonPart('code "a\\"b 1" is not a number', [])).to.equal(commonPart('code "x" is not a number', []));
-    expect(commonPart('line 1: sku is empty', [])).not.to.equal(commonPart('line 1: sku2 is empty', []));
-    expect(commonPart('due_at is 0000-00-00, which is no date', [])).to.equal(
-      commonPart('due_at is 1000-01-01, which is no date', []),
-    );
-  });
-
-  it('do not mistake a key for a part of a word', () => {
-    expect(commonPart('line 1: ref1 is empty', ['1'])).to.equal('line …: ref1 is empty');
-  });
-
-  it('do not mistake a key for a part of an amount', () => {
-    const problem = (amount: string) =>
-      commonPart(`no price comes to amount ${amount}: 3 × 3.43 is it not`, ['29', '10']);
-    expect([problem('10.29'), problem('29.10'), problem('1,029.00')]).to.deep.equal(Array(3).fill(problem('7.77')));
-    expect(commonPart('there is no customer 29.', ['29'])).to.equal('there is no customer ….');
+    expect(groupOf(notANumber('code', 'a'))).to.equal(groupOf(notANumber('code', 'b')));
+    expect(groupOf(empty('sku', 1))).not.to.equal(groupOf(empty('sku2', 1)));
+    expect(groupOf(empty('sku', 1)), 'of a line').not.to.equal(groupOf(empty('sku')));
+    const standIn = (value: string): Fact => ({
+      ...empty('due_at'),
+      code: 'value_missing',
+      field: 'due',
+      mayBeOptional: true,
+      columns: [{ column: 'due_at', value: outside(value) }],
+    });
+    expect(groupOf(standIn('0000-00-00'))).to.equal(groupOf(standIn('1000-01-01')));
   });
 
   it('count a record once for each, however many of its lines have it, and keep a few keys', () => {
     const causes = new Causes();
     for (let key = 1; key <= 9; key++)
-      causes.add(order(`${key}`), ['line 1: sku is empty', 'line 2: sku is empty', ...(key > 7 ? ['x is empty'] : [])]);
-    expect(causes.list().map(({ cause, records, keys }) => [cause, records, keys.length])).to.deep.equal([
-      ['line …: sku is empty', 9, 5],
+      causes.add(order(`${key}`), [empty('sku', 1), empty('sku', 2), ...(key > 7 ? [empty('x')] : [])]);
+    expect(causes.list().map(({ cause, records, keys }) => [tell(cause), records, keys.length])).to.deep.equal([
+      ['line 2: sku is empty', 9, 5],
       ['x is empty', 2, 2],
     ]);
   });
 
   it('are fifty at most, and the rest is counted', () => {
     const causes = new Causes();
-    for (let at = 0; at < 60; at++) causes.add(order('x'), [`column_${'abcdefghij'[at % 10]}${at} is empty`]);
+    for (let at = 0; at < 60; at++) causes.add(order('x'), [empty(`column_${at}`)]);
     expect([causes.list().length, causes.others]).to.deep.equal([50, 10]);
   });
 
-  it('are bounded whatever the texts are, and no record is lost', () => {
+  it('are bounded whatever the values are, and no record is lost', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.string(), fc.string({ unit: 'binary' })), { maxLength: 200 }), (records) => {
         const causes = new Causes();
-        for (const [key, problem] of records) causes.add(order(key, key), [problem]);
+        for (const [key, column] of records) causes.add(order(key), [notANumber(column, key)]);
         const counted = causes.list().reduce((sum, one) => sum + one.records, 0);
         expect(counted + causes.others).to.equal(records.length);
         expect(causes.list()).to.have.length.at.most(50);

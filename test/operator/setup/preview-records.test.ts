@@ -7,6 +7,7 @@ import {
   previewRecords,
 } from '../../../src/operator/setup/preview/preview-records.js';
 import type { ShownOrder } from '../../../src/operator/setup/preview/show-order.js';
+import { tellWhole } from '../../../src/words/words.js';
 import { useStore } from '../../store/stores.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
 import { everyAttempt } from '../../support/every-attempt.js';
@@ -202,11 +203,11 @@ function previewTests(kit: LabKit): void {
     expect(counted(again.causes)).to.deep.equal(counted(causes));
 
     const remedyOf = (words: string, at = 0) =>
-      causes.find(({ cause }) => cause.includes(words))?.remedies[at] ?? `no remedy for ${words}`;
+      causes.find(({ cause }) => tellWhole(cause).includes(words))?.remedies[at] ?? `no remedy for ${words}`;
     const without = async (words: string, settings: object) => {
       const { causes: found } = await preview(lab.another({ settings: settings as never }));
       expect(
-        found.filter(({ cause }) => cause.includes(words)),
+        found.filter(({ cause }) => tellWhole(cause).includes(words)),
         words,
       ).to.deep.equal([]);
       expect(found, words).to.have.length.below(causes.length);
@@ -285,7 +286,9 @@ describe('a preview (an ERP on PostgreSQL)', () => {
     const { orders, causes } = await preview(lab.another({ settings: { orders: { query, fields } } }));
     expect(orders).to.include({ create: 1, parked: 2 });
     const adviceFor = (words: string) =>
-      causes.find(({ cause }) => cause.includes(words))?.remedies.find((one) => /NULLIF|pending/.test(one)) ?? '';
+      causes
+        .find(({ cause }) => tellWhole(cause).includes(words))
+        ?.remedies.find((one) => /NULLIF|pending/.test(one)) ?? '';
     const mended = /NULLIF\(.*?\)/.exec(adviceFor('is not a number'))?.[0];
     const taken = {
       query: `SELECT q.*, ${mended} AS mended FROM (${query}) q`,
@@ -308,6 +311,6 @@ describe('a preview of a record that is new while it is read', () => {
     await lab.changeErp('UPDATE sales_orders SET total=? WHERE id=?', ['25.00', half.id]);
     const { shown, orders } = await preview(lab, { keys: [`${half.id}`] });
     expect(orders.waiting).to.equal(1);
-    expect(shown[0]?.waits).to.contain('2500');
+    expect(shown[0]?.waits).to.include({ expected: '2500' });
   });
 });

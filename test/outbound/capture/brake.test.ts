@@ -1,27 +1,37 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { outside } from '../../../src/model/outside.js';
 import { changedIdentity, type HoldInput, holdReason, passBrake } from '../../../src/outbound/capture/brake.js';
 
+const empty = { code: 'source_empty' } as const;
 const limits = { maxUpdates: 200, maxRemovals: 10 };
 
 describe('the brake of a pass', () => {
   it('lets through what a person may have done by hand', () => {
     expect(passBrake({ updates: 200, removals: 10 }, limits, null)).to.equal(null);
-    expect(passBrake({ updates: 0, removals: 0 }, limits, 'the source is empty')).to.equal(null);
+    expect(passBrake({ updates: 0, removals: 0 }, limits, empty)).to.equal(null);
   });
 
   it('holds more than that, and says which setting it was', () => {
-    expect(passBrake({ updates: 201, removals: 0 }, limits, null)).to.include('capture.maxUpdates (200)');
-    expect(passBrake({ updates: 1, removals: 11 }, limits, null)).to.include('capture.maxRemovals (10)');
+    expect(passBrake({ updates: 201, removals: 0 }, limits, null)).to.deep.equal({
+      code: 'too_many_updates',
+      count: 201,
+      limit: 200,
+    });
+    expect(passBrake({ updates: 1, removals: 11 }, limits, null)).to.deep.equal({
+      code: 'too_many_removals',
+      count: 11,
+      limit: 10,
+    });
   });
 
   it('holds everything as long as something is wrong with the source', () => {
-    expect(passBrake({ updates: 1, removals: 0 }, limits, 'the source is empty')).to.equal('the source is empty');
+    expect(passBrake({ updates: 1, removals: 0 }, limits, empty)).to.equal(empty);
   });
 
   it('never lets more than the limits through', () => {
     fc.assert(
-      fc.property(fc.nat(400), fc.nat(20), fc.option(fc.constant('empty')), (updates, removals, standing) => {
+      fc.property(fc.nat(400), fc.nat(20), fc.option(fc.constant(empty)), (updates, removals, standing) => {
         const free = passBrake({ updates, removals }, limits, standing) === null;
         const few = updates <= 200 && removals <= 10 && standing === null;
         expect(free).to.equal(few || updates + removals === 0);
@@ -58,13 +68,14 @@ describe('the brake of a single message', () => {
   it('holds what would write over an adopted record, until somebody has looked', () => {
     const adopted = (differs: string[] | null, isReviewed = false, replacesRecord = false) =>
       holdReason({ ...update, replacesRecord, binding: { ...binding, adoption: { differs, isReviewed } } });
-    expect(adopted(['name'])).to.contain('somebody has looked');
+    expect(adopted(['name'])).to.deep.equal({ code: 'adopted_differs', clears: false });
     expect(adopted(['name'], true)).to.equal(null);
     expect(adopted([])).to.equal(null);
     expect(adopted(null), 'only what was edited since is sent').to.equal(null);
-    expect(adopted(null, false, true), 'a PUT writes over everything').to.contain('somebody has looked');
+    const looked = { code: 'adopted_differs', clears: false };
+    expect(adopted(null, false, true), 'a PUT writes over everything').to.deep.equal(looked);
     const doubted = { ...binding, contentHash: null, adoption: { differs: null, isReviewed: false } };
-    expect(holdReason({ ...update, binding: doubted }), 'so does an update of every field').to.contain('has looked');
+    expect(holdReason({ ...update, binding: doubted }), 'so does an update of every field').to.deep.equal(looked);
     const same = {
       ...update,
       contentHash: 'A',
@@ -79,8 +90,10 @@ describe('the brake of a single message', () => {
   });
 
   it('holds an update that comes with another mapping', () => {
-    expect(holdReason({ ...update, mappingFingerprint: 'new' })).to.include('mapping changed');
-    expect(holdReason({ ...update, mappingFingerprint: 'new', newest: null })).to.include('mapping changed');
+    expect(holdReason({ ...update, mappingFingerprint: 'new' })).to.deep.equal({ code: 'mapping_changed' });
+    expect(holdReason({ ...update, mappingFingerprint: 'new', newest: null })).to.deep.equal({
+      code: 'mapping_changed',
+    });
   });
 
   it('goes by the mapping of what is on its way, once somebody let it go', () => {
@@ -89,8 +102,9 @@ describe('the brake of a single message', () => {
   });
 
   it('holds the successor of what is held, unless it says what the service has', () => {
-    const held = { ...newest, revision: 2, state: 'parked' as const, parkClass: 'held' as const, reason: 'too many' };
-    expect(holdReason({ ...update, newest: held })).to.equal('too many');
+    const tooMany = { code: 'too_many_updates', count: 9, limit: 1 } as const;
+    const held = { ...newest, revision: 2, state: 'parked' as const, parkClass: 'held' as const, reason: tooMany };
+    expect(holdReason({ ...update, newest: held })).to.equal(tooMany);
     expect(holdReason({ ...update, newest: held, contentHash: 'A' })).to.equal(null);
   });
 
@@ -103,16 +117,24 @@ describe('the brake of a single message', () => {
       mappingFingerprint: 'new',
     };
     expect(holdReason(create)).to.equal(null);
-    expect(holdReason({ ...create, suspiciousCreate: 'restored' })).to.equal('restored');
+    expect(holdReason({ ...create, suspiciousCreate: { code: 'key_given_before' } })).to.have.property(
+      'code',
+      'key_given_before',
+    );
   });
 });
 
 describe('the identity of a record', () => {
   const identity = (number: string, created = '2026-01-01') => JSON.stringify({ number, created });
 
+  const turned = (before: string, now: string) => ({
+    code: 'key_reused',
+    columns: [{ column: 'number', before: outside(before), now: outside(now) }],
+  });
+
   it('is another one when a column that never changes did', () => {
     expect(changedIdentity(identity('A-1'), identity('A-1'))).to.equal(null);
-    expect(changedIdentity(identity('A-1'), identity('A-7'))).to.equal('number was A-1 and is A-7');
+    expect(changedIdentity(identity('A-1'), identity('A-7'))).to.deep.equal(turned('A-1', 'A-7'));
   });
 
   it('is the same one when a time is written in another precision, cut or rounded', () => {
@@ -136,7 +158,7 @@ describe('the identity of a record', () => {
   it('is told by the columns that both have', () => {
     const byNumber = JSON.stringify({ number: 'A-1' });
     expect(changedIdentity(byNumber, identity('A-1'))).to.equal(null);
-    expect(changedIdentity(byNumber, identity('A-7'))).to.equal('number was A-1 and is A-7');
-    expect(changedIdentity(identity('A-7'), byNumber)).to.equal('number was A-7 and is A-1');
+    expect(changedIdentity(byNumber, identity('A-7'))).to.deep.equal(turned('A-1', 'A-7'));
+    expect(changedIdentity(identity('A-7'), byNumber)).to.deep.equal(turned('A-7', 'A-1'));
   });
 });

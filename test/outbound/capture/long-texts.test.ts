@@ -19,7 +19,7 @@ onSqliteLabAnd('mysql', 'texts that are longer than their columns', (kit) => {
     );
     expect(row).to.include({ state: 'parked', park_class: 'unmapped' });
     expect(row.reason).to.have.length.at.most(1_000);
-    expect(row.reason.endsWith('…')).to.equal(true);
+    expect(row.reason).to.contain('and 795 more');
     expect(lab.sandbox.ledger().orders.map(({ reference }) => reference)).to.include(good.orderNo);
   });
 

@@ -192,7 +192,7 @@ function oddKeysTests(kit: LabKit): void {
           source_key: 'Twin',
           park_class: 'unmapped',
           reason:
-            'order Twin: the ERP calls the keys "TWIN", "Twin", "tWin", "twin" equal, so which of its rows was captured as "Twin", "twin" is not known; give that row its key in this spelling again',
+            'the ERP calls the keys "TWIN", "Twin", "tWin", "twin" equal, so which of its rows was captured as "Twin", "twin" is not known. Give that row its key in this spelling again.',
         },
       ]);
       await spell('twin', 'Twin');
@@ -239,8 +239,7 @@ function oddKeysTests(kit: LabKit): void {
     expect(await kit.rows("SELECT park_class, reason FROM outbox_message WHERE source_key=''")).to.deep.equal([
       {
         park_class: 'unmapped',
-        reason:
-          'order: orders.query yields a row whose key is empty. Give it a key in the ERP, or leave it out in the query',
+        reason: 'orders.query yields a row whose key is empty. Give it a key in the ERP, or leave it out in the query.',
       },
     ]);
     await lab.changeErp('UPDATE sales_orders SET remark=NULL WHERE id=?', [id]);

@@ -1,12 +1,18 @@
 import { expect } from 'chai';
 import { fieldRuleSettings } from '../../../src/config/sections/service.js';
-import { recordProblem } from '../../../src/outbound/capture/plan-row.js';
+import { recordProblem as problemOf } from '../../../src/outbound/capture/plan-row.js';
+import { tellWhole } from '../../../src/words/words.js';
 
 const demands = (fields: object = {}, maxRequestBytes = 1_000) => ({
   fields: fieldRuleSettings.parse(fields),
   maxRequestBytes,
 });
 const order = { customer_code: 'C1', note: 'Müller', items: [{ sku: 'A-1', qty: 1, price: 5 }] };
+
+const recordProblem = (...given: Parameters<typeof problemOf>) => {
+  const problem = problemOf(...given);
+  return problem && tellWhole(problem);
+};
 
 describe('what the service demands of a record', () => {
   it('is nothing, unless the profile says so', () => {
@@ -22,7 +28,7 @@ describe('what the service demands of a record', () => {
         recordProblem(required, 'order', { ...order, ...(note === undefined ? {} : { note }) }, 10) === null,
       ).to.equal(note === undefined);
     expect(recordProblem(required, 'customer', { customer_code: 'C1' }, 10)).to.equal(
-      'The service would refuse it: name is missing (service.fields.customer). Correct it in the ERP.',
+      'the service wants name, which is missing (service.fields.customer). Correct it in the ERP.',
     );
   });
 
@@ -31,7 +37,7 @@ describe('what the service demands of a record', () => {
     expect(recordProblem(short, 'order', order, 10)).to.equal(null);
     expect(recordProblem(short, 'order', { ...order, note: '🚚🚚🚚🚚🚚🚚' }, 10)).to.equal(null);
     expect(recordProblem(short, 'order', { ...order, note: 'Müllers' }, 10)).to.contain(
-      'note has 7 characters, more than 6 (service.fields.order)',
+      'note has 7 characters, more than the 6 that the service takes (service.fields.order)',
     );
     expect(recordProblem(short, 'order', { ...order, note: 1234567 }, 10)).to.contain('7 characters');
   });
@@ -40,8 +46,8 @@ describe('what the service demands of a record', () => {
     const lines = demands({ order: { items: { maxLength: 1 } }, item: { sku: { maxLength: 2 } } });
     const two = { ...order, items: [{ sku: 'A', qty: 1, price: 5 }, ...order.items] };
     expect(recordProblem(lines, 'order', two, 10)).to.equal(
-      'The service would refuse it: items has 2 entries, more than 1 (service.fields.order); ' +
-        'line 2: sku has 3 characters, more than 2 (service.fields.item). Correct it in the ERP.',
+      'items has 2 entries, more than the 1 that the service takes (service.fields.order); ' +
+        'line 2: sku has 3 characters, more than the 2 that the service takes (service.fields.item). Correct it in the ERP.',
     );
   });
 

@@ -120,7 +120,8 @@ onAnyLab('an ERP that was restored from yesterday', (kit) => {
     const parked = await kit.rows(
       "SELECT reason FROM outbox_message WHERE entity='customer' AND park_class='conflict'",
     );
-    expect(parked).to.deep.equal([{ reason: 'another record under an old key: customer_code was K-OLD and is K-NEW' }]);
+    expect(parked).to.have.length(1);
+    expect(parked[0].reason).to.include('another record under an old key: customer_code was K-OLD and is K-NEW.');
   });
 
   it('is no cause to doubt a code or number that is corrected before the service has the record', async () => {

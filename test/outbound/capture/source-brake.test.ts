@@ -10,7 +10,7 @@ const marks: SourceMarks = {
   brake: null,
 };
 const end = { isEmpty: false, changedAt: '2026-06-02 12:00:00', key: '100' };
-const causeOf = (...args: Parameters<typeof sourceBrake>) => sourceBrake(...args)?.cause ?? null;
+const causeOf = (...args: Parameters<typeof sourceBrake>) => sourceBrake(...args)?.code ?? null;
 
 describe('what is wrong with a source', () => {
   it('is nothing when keys and times grow, nor at the first look', () => {
@@ -19,15 +19,15 @@ describe('what is wrong with a source', () => {
   });
 
   it('is that it is empty, or that nothing is eligible where many rows were', () => {
-    expect(causeOf(marks, { isEmpty: true, changedAt: null, key: null }, null, 600)).to.equal('empty');
-    expect(causeOf(marks, end, 0, 600)).to.equal('drained');
+    expect(causeOf(marks, { isEmpty: true, changedAt: null, key: null }, null, 600)).to.equal('source_empty');
+    expect(causeOf(marks, end, 0, 600)).to.equal('source_drained');
     expect(causeOf({ ...marks, sweptRows: 3 }, end, 0, 600)).to.equal(null);
   });
 
   it('is that it was restored, when a key or a time went back', () => {
-    expect(causeOf(marks, { ...end, key: '99' }, null, 600)).to.equal('restored');
+    expect(causeOf(marks, { ...end, key: '99' }, null, 600)).to.equal('source_restored');
     expect(causeOf({ ...marks, highKey: '9' }, { ...end, key: '10' }, null, 600)).to.equal(null);
-    expect(causeOf(marks, { ...end, changedAt: '2026-06-01 12:00:00' }, null, 600)).to.equal('restored');
+    expect(causeOf(marks, { ...end, changedAt: '2026-06-01 12:00:00' }, null, 600)).to.equal('source_restored');
     // The row that was changed last may be gone, or a clock be set.
     expect(causeOf(marks, { ...end, changedAt: '2026-06-02 11:55:00' }, null, 600)).to.equal(null);
   });
@@ -57,13 +57,13 @@ describe('what is wrong with a source', () => {
   });
 
   it('ends by itself when rows are back, but a restored ERP waits for a person', () => {
-    const empty = { ...marks, brake: { cause: 'empty', reason: '' } };
+    const empty = { ...marks, brake: { code: 'source_empty' } as const };
     expect(causeOf(empty, end, null, 600)).to.equal(null);
-    const drained = { ...marks, brake: { cause: 'drained', reason: '' } };
-    expect(causeOf(drained, end, null, 600)).to.equal('drained');
+    const drained = { ...marks, brake: { code: 'source_drained', before: 50 } as const };
+    expect(causeOf(drained, end, null, 600)).to.equal('source_drained');
     expect(causeOf(drained, end, 1, 600)).to.equal(null);
-    const restored = { ...marks, brake: { cause: 'restored', reason: '' } };
-    expect(causeOf(restored, { ...end, key: '1000' }, 50, 600)).to.equal('restored');
+    const restored = { ...marks, brake: { code: 'source_restored', evidence: { code: 'keys_turned' } } as const };
+    expect(causeOf(restored, { ...end, key: '1000' }, 50, 600)).to.equal('source_restored');
   });
 
   it('keeps the marks where they were as long as something is wrong', () => {

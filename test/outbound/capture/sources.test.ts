@@ -60,8 +60,8 @@ onSqliteLabAnd('postgres', 'two sources', (kit) => {
     berlin.change('DELETE FROM sales_order_lines; DELETE FROM sales_orders');
     const emptied = await lab.capture({ sweep: true });
     expect(emptied.removed).to.deep.equal({ customers: 0, orders: 0 });
-    const brakes = await kit.rows('SELECT name, brake FROM capture_cursor WHERE brake IS NOT NULL');
-    expect(brakes).to.deep.equal([{ name: 'order.berlin', brake: 'empty' }]);
+    const brakes = await kit.rows('SELECT name, brake_code FROM capture_cursor WHERE brake_code IS NOT NULL');
+    expect(brakes).to.deep.equal([{ name: 'order.berlin', brake_code: 'source_empty' }]);
     await lab.changeErp("UPDATE sales_orders SET remark='changed', updated_at='2026-11-20 10:00:00' WHERE id=2");
     expect((await lab.capture({ sweep: true })).held).to.equal(0);
   });

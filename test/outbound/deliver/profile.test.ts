@@ -76,7 +76,7 @@ onAnyLab('the profile of a service', (kit) => {
     const [number] = (await orderNumbers(lab)) as [string];
     const message = await messageOf(kit, number);
     expect(message).to.include({ state: 'parked', park_class: 'unmapped', first_sent_at: null, attempts: 0 });
-    expect(message.reason).to.match(/^The service would refuse it: note has \d+ characters, more than 3/);
+    expect(message.reason).to.match(/^note has \d+ characters, more than the 3 that the service takes/);
     expect(lab.sandbox.ledger().requests.filter(({ path }) => path.includes('orders'))).to.deep.equal([]);
     expect(await lab.capture({ sweep: true })).to.deep.include({ captured: { customers: 0, orders: 0 } });
 

@@ -6,6 +6,7 @@ import type { ErpPage, ReadCustomer, ReadOrder } from '../../../src/erp/erp-read
 import { createSampleErp, sampleErpMapping } from '../../../src/lab/sample-erp/create-sample-erp.js';
 import { canonicalJson, sha256 } from '../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
+import { problemsInWords } from '../../erp/problems-in-words.js';
 import { erpReaderOf } from '../../support/erp-reader.js';
 import { projectRoot } from '../../support/project-root.js';
 import { useTempDir } from '../../support/temp-dir.js';
@@ -54,7 +55,7 @@ describe('keys, bodies and hashes of sample records', () => {
   }
 
   function frozen({ entity, sourceKey, content }: ReadCustomer | ReadOrder): PinnedRecord {
-    if (!content.mapped) throw new Error(`${entity} ${sourceKey} could not be mapped: ${content.reason}`);
+    if (!content.mapped) throw new Error(`${entity} ${sourceKey} could not be mapped: ${problemsInWords(content)}`);
     const body = canonicalJson(content.record);
     const idempotencyKey = createKey(installation, entity, sourceKey, 0);
     return { entity, sourceKey, idempotencyKey, body, bodyHash: sha256(body) };

@@ -1,23 +1,14 @@
-import { literalPattern } from '../../../model/literal-pattern.js';
+import type { Fact } from '../../../model/facts/fact.js';
 import type { Entity } from '../../../model/record.js';
 
 /** Records that can't be sent as they are, for one reason. A record with several reasons counts under each. */
 export interface Cause {
   entity: Entity;
-  /** The reason, with `…` for what differs from record to record. */
-  cause: string;
+  /** The reason of the first record. */
+  cause: Fact;
   records: number;
   /** The first of them, by their keys. */
   keys: string[];
-  /** The reason of the first one as it stands. */
-  example: string;
-}
-
-interface Named {
-  entity: Entity;
-  sourceKey: string;
-  /** Other texts that name this record alone: its number, its customer. */
-  names: readonly (string | null)[];
 }
 
 const maxCauses = 50;
@@ -29,18 +20,18 @@ export class Causes {
   /** Records whose reasons found no room. */
   others = 0;
 
-  add({ entity, sourceKey, names }: Named, problems: readonly string[]): void {
-    const causes = new Map(problems.map((problem) => [commonPart(problem, [sourceKey, ...names]), problem]));
-    for (const [cause, example] of causes) {
-      const found = this.#found.get(`${entity} ${cause}`);
+  add({ entity, sourceKey }: { entity: Entity; sourceKey: string }, reasons: readonly Fact[]): void {
+    const causes = new Map(reasons.map((reason) => [groupOf(reason), reason]));
+    for (const [group, cause] of causes) {
+      const found = this.#found.get(`${entity} ${group}`);
       if (found === undefined && this.#found.size >= maxCauses) {
         this.others++;
         continue;
       }
-      const known = found ?? { entity, cause, records: 0, keys: [], example };
+      const known = found ?? { entity, cause, records: 0, keys: [] };
       known.records++;
       if (known.keys.length < keysKept) known.keys.push(sourceKey);
-      this.#found.set(`${entity} ${cause}`, known);
+      this.#found.set(`${entity} ${group}`, known);
     }
   }
 
@@ -50,18 +41,20 @@ export class Causes {
   }
 }
 
-/** A reason without the values of its record. Pure. @param names what names the record */
-export function commonPart(problem: string, names: readonly (string | null)[]): string {
-  const own = names.filter((name): name is string => name !== null && name !== '').sort((a, b) => b.length - a.length);
-  const quoted = problem.replace(/"(?:[^"\\]|\\.)*"/g, '"…"');
-  const unnamed = own.reduce((text, name) => text.replaceAll(new RegExp(wholeWord(name), 'gu'), '…'), quoted);
-  return unnamed
-    .replace(/(?<![\p{L}\p{N}_-])[+-]?\d[\d.,:-]*(?<![.,:-])(?![\p{L}\p{N}_])/gu, '…')
-    .replace(/…( …)+/g, '…')
-    .slice(0, 300);
+/** Data that names columns and settings, and is the same for every record with the same cause. */
+const common = new Set(['column', 'amountColumn', 'columns', 'field', 'name', 'of', 'setting', 'isZero', 'because']);
+
+/** A name for reasons that only differ in the values of their records. Pure. */
+export function groupOf({ code, ...data }: Fact): string {
+  // A sentence of an earlier version has nothing that could be left out.
+  if (code === 'legacy') return JSON.stringify({ code, ...data });
+  const isLine = 'line' in data && data.line !== undefined;
+  return JSON.stringify([code, isLine, withoutValues(data)]);
 }
 
-/** The name where it is no part of a longer word or number: the key 1 is not in SKU-1, and 29 is not in 10.29. */
-function wholeWord(name: string): string {
-  return `(?<![\\p{L}\\p{N}_-])(?<!\\d[.,:])${literalPattern(name)}(?![\\p{L}\\p{N}_-])(?![.,:]\\d)`;
+function withoutValues(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutValues);
+  if (typeof value !== 'object' || value === null) return value;
+  const { code = null, ...data } = value as { code?: string };
+  return [code, Object.entries(data).flatMap(([name, one]) => (common.has(name) ? [[name, withoutValues(one)]] : []))];
 }

@@ -1,6 +1,7 @@
 import type { Settings } from '../../../config/settings.js';
 import { dialectOf } from '../../../db/erp-kinds.js';
 import type { ErpReader, Funnel, ReadOrder, Standing } from '../../../erp/erp-reader.js';
+import type { HeldFact } from '../../../model/facts/alerts.js';
 import { orderTotal } from '../../../model/record.js';
 import type { JobContext } from '../../../ops/job-context.js';
 import { capture } from '../../../outbound/capture/capture.js';
@@ -31,7 +32,7 @@ export interface Preview {
   /** Reasons beyond those that are listed. */
   otherCauses: number;
   totals: MoneyTotal[];
-  brakes: string[];
+  brakes: HeldFact[];
   stopped: string | null;
   /** Of the keys that were asked for: the rows that may not be sent, and why; and those that no row has. */
   ineligible: Standing[];
@@ -97,7 +98,7 @@ export async function previewRecords(
     skippedLines: result.skippedLines,
     causes: tally.causes.list().map((one) => ({
       ...one,
-      remedies: remediesFor(one.example, one.entity, mapping),
+      remedies: remediesFor(one.cause, one.entity, mapping),
     })),
     otherCauses: tally.causes.others,
     totals: tally.totals(),
@@ -150,8 +151,8 @@ class Tally {
   #addProblems({ row, parked }: JudgedRow): void {
     if (parked === null) return;
     const { entity, sourceKey, content } = row;
-    const names = row.entity === 'order' ? [row.number, row.customerKey] : [];
-    this.causes.add({ entity, sourceKey, names }, content.mapped ? [parked] : (content.problems ?? [parked]));
+    const single = parked.code === 'several_problems' ? parked.problems : [parked];
+    this.causes.add({ entity, sourceKey }, content.mapped ? single : content.problems);
   }
 
   #addAmounts({ parked }: JudgedRow, { content, totals, currency = this.settings.amounts.currency }: ReadOrder): void {

@@ -1,6 +1,8 @@
 import type { FieldMapping } from '../../../config/sections/record-mapping.js';
 import type { Settings } from '../../../config/settings.js';
 import type { ErpDialect } from '../../../db/erp-database.js';
+import type { Fact } from '../../../model/facts/fact.js';
+import type { RowFact } from '../../../model/facts/rows.js';
 import type { Entity } from '../../../model/record.js';
 
 /** The settings that a remedy changes, and how their database writes names. */
@@ -10,13 +12,10 @@ export interface Mapping extends Pick<Settings, 'erp' | 'customers' | 'orders' |
 
 interface Place {
   entity: Entity;
-  /** Whether the problem is one of an order's lines. */
+  /** True for a problem of one of an order's lines. */
   isLine: boolean;
   settings: Mapping;
 }
-
-/** A kind of problem by its words, and the settings or the SQL that mend it. */
-type Remedy = readonly [words: RegExp, remedies: (place: Place, match: RegExpExecArray) => string[]];
 
 const roundAmounts = 'amounts.rounding: half-up (or half-even)';
 
@@ -30,118 +29,105 @@ const workOutPrice = [
   `then ${roundAmounts}, if what a line comes to has more decimals too; by itself it changes the amount of the line`,
 ];
 
-const remedies: readonly Remedy[] = [
-  [
-    /^it has no lines/,
-    ({ settings }) => [leaveOut(settings, ''), 'or widen orders.lines.query, if it loses lines by a join or a WHERE'],
-  ],
-  [
-    /^its customer .* is not in customers\.query/,
-    () => ['customers.query: select every customer that an order may name; look at its WHERE and its joins'],
-  ],
-  [
-    /^it names no customer/,
-    ({ settings }) => [
-      `orders.pending: ${and(settings, settings.orders.pending, (settings.orders.customerKey ?? []).map((name) => `${quoted(settings, name)} IS NOT NULL`).join(' AND '))}`,
-    ],
-  ],
-  [
-    /yields .* rows with this key/,
-    ({ entity, settings }) => {
-      const { query, key } = entity === 'order' ? settings.orders : settings.customers;
-      const names = (key ?? []).map((name) => quoted(settings, name)).join(', ');
-      return [
-        `find them: SELECT ${names}, COUNT(*) FROM (${inline(query ?? '', settings)}) q GROUP BY ${names} HAVING COUNT(*) > 1`,
-        `${entity}s.query: join one row only, with a condition or a subselect`,
-      ];
-    },
-  ],
-  [
-    /the lines add up to .* the order says/,
-    ({ settings }) => [
-      'orders.total: name the column that is the sum of the lines (net or gross, with or without shipping)',
-      'or orders.lines.query: add what the total has beside the lines, with UNION ALL',
-      settings.orders.lines.amount === undefined
-        ? 'or orders.lines.amount: the column with the amount of the line, where prices are rounded'
-        : 'or leave orders.total out, and nothing compares the two',
-    ],
-  ],
-  [
-    /^(?:.* )?(\S+) is not a positive quantity/,
-    ({ settings }, [, qty = '']) =>
-      Number(qty) === 0
-        ? [
-            `orders.lines.query: leave out lines of nothing: SELECT l.* FROM (${inline(settings.orders.lines.query, settings)}) l WHERE l.${columnOfField(settings, 'qty')} <> 0`,
-          ]
-        : [leaveOut(settings, ` AND l.${columnOfField(settings, 'qty')} < 0`, 'NOT ')],
-  ],
-  [
-    /^(\S+) .* is not a whole number/,
-    (place, match) => {
-      const [, column = ''] = match;
-      if (place.isLine && column === columnOfField(place.settings, 'qty', false))
-        return [
-          'orders.lines.unit: {factor: 1000}, to send 2.5 kg as 2500 g, with orders.lines.rounding: {sku: ROUNDING} for prices below a cent; it changes quantity and price of every line, so that orders that were sent are held for you to confirm',
-        ];
-      if (isPlainPrice(place, match)) return workOutPrice;
-      return [`${fieldPath(place, column)}: type: amount for a decimal, or text`];
-    },
-  ],
-  [
-    / has more than .* decimals/,
-    (place, match) => {
-      if (isPlainPrice(place, match)) return workOutPrice;
-      return [
-        pricesAreWorkedOut(place.settings)
-          ? roundAmounts
-          : `${roundAmounts}, together with orders.lines.unit: {factor: 1} and orders.lines.rounding: {sku: ROUNDING}; by itself it rounds the prices of lines too, and changes what the lines come to`,
-      ];
-    },
-  ],
-  [
-    /^(\S+) has .* characters, more than/,
-    (place, [, column = '']) => [`${fieldPath(place, column)}: add cut: "…" beside maxLength`],
-  ],
-  [
-    /^no price comes to/,
-    () => ['orders.lines.rounding: {sku: ROUNDING}, a SKU that the service knows for the difference'],
-  ],
-  [/ does not come to /, () => ['orders.lines.fields: leave price out, where only the amount of the line counts']],
-  [/^(\S+) (?:is empty|holds no text|is .* which is no date)/, (place, [, column = '']) => emptyColumn(place, column)],
-  [
-    /^(\S+) (?:"(NaN|[+-]?Infinity)"|.*) is (?:not a number|not a date|neither yes nor no)/i,
-    // PostgreSQL compares a number or a time with no text but one of its own values.
-    (place, [, column = '', value = '']) => [
-      `${queryPath(place)}: make it one, such as NULLIF(${quoted(place.settings, column)}, '${value}') or a CASE, or map another column`,
-    ],
-  ],
-  [
-    /^(\S+) holds bytes that are not text/,
-    (place, [, column = '']) => [
-      `${queryPath(place)}: decode it in SQL, such as ${place.settings.dialect.fromLatin1(column)}`,
-    ],
-  ],
-  [
-    /^The service would refuse it: .*is missing/,
-    ({ entity }) => [`${entity}s.fields: map what service.fields demands`],
-  ],
-  [
-    /^The service would refuse it: /,
-    ({ entity }) => [`${entity}s.fields: maxLength with cut: "…", as service.fields says`],
-  ],
-  [/^another record under an old key/, () => ['waybill rekey, if the keys of the ERP have changed']],
-];
+const none = () => [];
 
-/** What mends a problem that keeps a record back: settings with their values, or SQL. Empty: its own words say it. Pure. */
-export function remediesFor(problem: string, entity: Entity, settings: Mapping): string[] {
-  const line = /^line \d+: /.exec(problem)?.[0] ?? '';
-  const text = problem.slice(line.length);
-  const place = { entity, isLine: line !== '', settings };
-  for (const [words, remedy] of remedies) {
-    const match = words.exec(text);
-    if (match) return remedy(place, match);
-  }
-  return [];
+/** Settings or SQL that mend each problem of a row; none: its own words say it. */
+const remedies: { readonly [Code in RowFact['code']]: (place: Place, fact: RowFact & { code: Code }) => string[] } = {
+  value_missing: (place, { columns: [first] }) => (first === undefined ? [] : emptyColumn(place, first.column)),
+  currency_missing: (place, { column }) => emptyColumn(place, column),
+  not_text: (place, { column }) => [
+    `${queryPath(place)}: decode it in SQL, such as ${place.settings.dialect.fromLatin1(column)}`,
+  ],
+  not_a_number: unreadable,
+  not_a_date: unreadable,
+  neither_yes_nor_no: unreadable,
+  not_whole: (place, { column }) => {
+    if (place.isLine && column === columnOfField(place.settings, 'qty', false))
+      return [
+        'orders.lines.unit: {factor: 1000}, to send 2.5 kg as 2500 g, with orders.lines.rounding: {sku: ROUNDING} for prices below a cent; it changes quantity and price of every line, so that orders that were sent are held for you to confirm',
+      ];
+    if (isPlainPrice(place, column)) return workOutPrice;
+    return [`${fieldPath(place, column)}: type: amount for a decimal, or text`];
+  },
+  too_many_decimals: (place, { column }) =>
+    isPlainPrice(place, column) ? workOutPrice : roundedAmounts(place.settings),
+  product_too_many_decimals: ({ settings }) => roundedAmounts(settings),
+  number_too_large: none,
+  product_too_large: none,
+  lines_too_large: none,
+  code_without_word: none,
+  text_too_long: (place, { column }) => [`${fieldPath(place, column)}: add cut: "…" beside maxLength`],
+  name_too_long: none,
+  unit_without_factor: none,
+  quantity_not_whole: none,
+  quantity_not_positive: ({ settings }, { isZero }) =>
+    isZero
+      ? [
+          `orders.lines.query: leave out lines of nothing: SELECT l.* FROM (${inline(settings.orders.lines.query, settings)}) l WHERE l.${columnOfField(settings, 'qty')} <> 0`,
+        ]
+      : [leaveOut(settings, ` AND l.${columnOfField(settings, 'qty')} < 0`, 'NOT ')],
+  discount_out_of_range: none,
+  price_differs: () => ['orders.lines.fields: leave price out, where only the amount of the line counts'],
+  no_price_for_amount: () => [
+    'orders.lines.rounding: {sku: ROUNDING}, a SKU that the service knows for the difference',
+  ],
+  currency_not_listed: none,
+  customer_not_named: ({ settings }, { columns }) => [
+    `orders.pending: ${and(settings, settings.orders.pending, columns.map((name) => `${quoted(settings, name)} IS NOT NULL`).join(' AND '))}`,
+  ],
+  customer_not_found: () => [
+    'customers.query: select every customer that an order may name; look at its WHERE and its joins',
+  ],
+  customer_not_sendable: none,
+  no_lines: ({ settings }) => [
+    leaveOut(settings, ''),
+    'or widen orders.lines.query, if it loses lines by a join or a WHERE',
+  ],
+  lines_total_differs: ({ settings }) => [
+    'orders.total: name the column that is the sum of the lines (net or gross, with or without shipping)',
+    'or orders.lines.query: add what the total has beside the lines, with UNION ALL',
+    settings.orders.lines.amount === undefined
+      ? 'or orders.lines.amount: the column with the amount of the line, where prices are rounded'
+      : 'or leave orders.total out, and nothing compares the two',
+  ],
+  lines_may_follow: none,
+  key_repeated: ({ entity, settings }) => {
+    const { query, key } = entity === 'order' ? settings.orders : settings.customers;
+    const names = (key ?? []).map((name) => quoted(settings, name)).join(', ');
+    return [
+      `find them: SELECT ${names}, COUNT(*) FROM (${inline(query ?? '', settings)}) q GROUP BY ${names} HAVING COUNT(*) > 1`,
+      `${entity}s.query: join one row only, with a condition or a subselect`,
+    ];
+  },
+  key_empty: none,
+  key_ambiguous: none,
+  field_required: (place) => [`${fieldsPath(place)}: map what service.fields demands`],
+  field_too_long: (place) => [`${fieldsPath(place)}: maxLength with cut: "…", as service.fields says`],
+  body_too_large: none,
+  several_problems: none,
+};
+
+/** Settings with their values, or SQL, that mend a reason that keeps a record back. Empty: its own words say it. Pure. */
+export function remediesFor(fact: Fact, entity: Entity, settings: Mapping): string[] {
+  if (fact.code === 'key_reused') return ['waybill rekey, if the keys of the ERP have changed'];
+  const remedy = Object.hasOwn(remedies, fact.code) ? remedies[fact.code as RowFact['code']] : none;
+  const place = { entity, isLine: 'line' in fact && fact.line !== undefined, settings };
+  return (remedy as (place: Place, fact: Fact) => string[])(place, fact);
+}
+
+/** A value that is no number, date or truth value. */
+function unreadable(place: Place, { column, special = '' }: { column: string; special?: string }): string[] {
+  const name = quoted(place.settings, column);
+  // PostgreSQL compares a number or a time with no text but one of its own values.
+  return [`${queryPath(place)}: make it one, such as NULLIF(${name}, '${special}') or a CASE, or map another column`];
+}
+
+function roundedAmounts(settings: Mapping): string[] {
+  return [
+    pricesAreWorkedOut(settings)
+      ? roundAmounts
+      : `${roundAmounts}, together with orders.lines.unit: {factor: 1} and orders.lines.rounding: {sku: ROUNDING}; by itself it rounds the prices of lines too, and changes what the lines come to`,
+  ];
 }
 
 function emptyColumn(place: Place, column: string): string[] {
@@ -198,11 +184,11 @@ function pricesAreWorkedOut({ orders: { lines } }: Mapping): boolean {
   return (lines.amount ?? lines.discount ?? lines.unit) !== undefined;
 }
 
-/** Whether the problem is one of the price of a line, where the column is sent as it stands. */
-function isPlainPrice({ isLine, settings }: Place, { input }: RegExpExecArray): boolean {
+/** Whether the column is the price of a line, and is sent as it stands. */
+function isPlainPrice({ isLine, settings }: Place, column: string): boolean {
   if (!isLine || pricesAreWorkedOut(settings)) return false;
-  const problem = input.toLowerCase();
-  return columnsOf(settings.orders.lines.fields.price).some((name) => problem.startsWith(`${name.toLowerCase()} `));
+  const own = column.toLowerCase();
+  return columnsOf(settings.orders.lines.fields.price).some((name) => name.toLowerCase() === own);
 }
 
 function columnsOf(mapping: FieldMapping | undefined): string[] {
@@ -219,6 +205,10 @@ function fieldPath({ entity, isLine, settings }: Place, column: string): string 
     : ([`${entity}s.fields`, (entity === 'order' ? orders.fields : customers.fields) ?? {}] as const);
   const name = Object.keys(fields).find((one) => columnsOf(fields[one]).includes(column));
   return name === undefined ? path : `${path}.${name}`;
+}
+
+function fieldsPath({ entity, isLine }: Place): string {
+  return isLine ? 'orders.lines.fields' : `${entity}s.fields`;
 }
 
 function queryPath({ entity, isLine }: Place): string {

@@ -1,6 +1,7 @@
 import type { Settings } from '../../../config/settings.js';
 import type { ErpRow } from '../../../db/erp-database.js';
 import type { ReadOrder } from '../../../erp/erp-reader.js';
+import type { Fact } from '../../../model/facts/fact.js';
 import type { Entity, JsonValue } from '../../../model/record.js';
 import type { JudgedRow } from '../../../outbound/capture/judged-rows.js';
 import { composeUpdate } from '../../../outbound/outbox/compose-update.js';
@@ -22,7 +23,7 @@ export interface ShownRecord {
   key: string;
   outcome: keyof RecordCounts;
   /** Why it can't be sent as it is, or null. */
-  parked: string | null;
+  parked: Fact | null;
   row: ErpRow;
   /** PUT, PATCH or POST, and the exact bytes; for an unchanged record what the service has. Null where there is no record. */
   method: string | null;
@@ -33,7 +34,7 @@ export interface ShownRecord {
 export interface ShownOrder extends ShownRecord {
   number: string | null;
   /** Why it waits before it is captured, or null. */
-  waits: string | null;
+  waits: Fact | null;
   lines: readonly ErpRow[];
   skippedLines: number;
   /** Minor units as text. */
