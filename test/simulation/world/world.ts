@@ -132,7 +132,7 @@ export class World {
 
   /** What a command needs to know of a bare key: two sources may have it. */
   sourceOption(key: string): string[] {
-    return this.branch && this.ofKey(key) === this ? ['--source', 'default'] : [];
+    return this.branch && !key.startsWith('branch~') ? ['--source', 'default'] : [];
   }
 
   /** The source that a record comes from. */
