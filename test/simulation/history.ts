@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { setKnownAside } from './known-faults.js';
 import { commandOperations } from './world/command-operations.js';
 import { deskOperations } from './world/desk-operations.js';
 import { Dice } from './world/dice.js';
@@ -46,6 +47,8 @@ export interface History {
 
 export interface Told {
   wrong: string[];
+  /** Faults that are known to be open, and were met. */
+  known: ReadonlySet<string>;
   story: string[];
   steps: number;
   /** What came to the service. */
@@ -158,6 +161,7 @@ export async function tell(
   world.onCommand = onCommand;
   const story: string[] = [];
   const note = (what: string) => story.push(`${stamp(world)} ${what.replaceAll(folder, '…')}`);
+  const known = new Set<string>();
   let steps = 0;
   try {
     watchEffects(world);
@@ -176,12 +180,14 @@ export async function tell(
       steps++;
       if (what !== null) note(what);
       const pruned = world.daemon ? wrongHistory(world) : [];
+      for (const fault of setKnownAside(world)) known.add(fault);
       const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...wrongKeys(world), ...pruned];
-      if (wrong.length > 0) return { wrong, story, steps, arrivals: world.service.arrivals };
+      if (wrong.length > 0) return { wrong, known, story, steps, arrivals: world.service.arrivals };
     }
     const wrong = await heal(world, new Dice(history.seed ^ 0xbea1), note, doctor);
     return {
       wrong: [...new Set([...world.wrong, ...world.service.wrong, ...wrong])],
+      known,
       story,
       steps,
       arrivals: world.service.arrivals,

@@ -7,6 +7,7 @@ import { allCommands, run } from '../../src/cli/run.js';
 import { rememberSettings } from '../../src/config/load-settings.js';
 import { projectRoot } from '../support/project-root.js';
 import { drawHistory, type History, kindOf, namesOf, shrink, type Told, tell, vocabulary } from './history.js';
+import { knownFaults } from './known-faults.js';
 import { real, realFs } from './machine/intercept.js';
 import { interceptStore } from './machine/intercept-store.js';
 import { Pairs } from './pairs.js';
@@ -94,6 +95,7 @@ async function tellAll(
     pairs.met(history);
     const end = await told(history).catch((error: Error) => ({
       wrong: [`simulator: ${error.stack}`],
+      known: new Set<string>(),
       story: [],
       steps: 0,
       arrivals: [],
@@ -117,7 +119,8 @@ async function tellAll(
 /** What the options ask to see of each history. */
 function show(argv: readonly string[], { seed }: History, end: Awaited<ReturnType<typeof tell>>): void {
   if (argv.includes('--wire')) for (const one of end.arrivals) say(JSON.stringify(one));
-  if (argv.includes('--verbose')) say(`${seed}: ${end.wrong.join(' | ') || 'well'}\n  ${end.story.join('\n  ')}`);
+  if (argv.includes('--verbose'))
+    say(`${seed}: ${[...end.wrong, ...end.known].join(' | ') || 'well'}\n  ${end.story.join('\n  ')}`);
   if (argv.includes('--digest')) say(JSON.stringify({ seed, digest: digestOf(end) }));
 }
 
@@ -156,6 +159,16 @@ async function prove(areas: ReturnType<typeof vocabulary>, folder: string): Prom
   const history = soundHistory({ ...personality, flagsRefusals: false, customerIds: 'code' });
   const sound = await tell(history, areas, run, folder);
   say(JSON.stringify({ done: 'nothing', wanted: null, found: sound.wrong }));
+  for (const { name, steps, personality: special } of knownFaults) {
+    const given = { ...history, personality: { ...history.personality, ...special } };
+    const { known } = await tell(
+      { ...given, steps: steps.map((step) => ({ name: step, seed: 1 })) },
+      areas,
+      run,
+      folder,
+    );
+    say(JSON.stringify({ done: `nothing; still open: ${name}`, wanted: name, found: [...known] }));
+  }
   let missed = sound.wrong.length;
   for (const [done, { kind, doctor }] of Object.entries(doctored)) {
     const { wrong } = await tell(history, areas, run, folder, { doctor });

@@ -34,7 +34,8 @@ describe('the simulated world', function () {
 
   it('finds what is done to a sound world, and nothing in the sound world itself', async () => {
     for (const { done, wanted, found } of await simulate('--prove')) {
-      const kinds = (found as string[]).map((one) => one.split(':')[0]);
+      // A known fault by its name, so that whoever has mended it takes it from the list.
+      const kinds = (found as string[]).flatMap((one) => [one, one.split(':')[0]]);
       if (wanted === null) expect(found, String(done)).to.deep.equal([]);
       else expect(kinds, String(done)).to.include(wanted);
     }

@@ -156,13 +156,33 @@ class StatementView {
     return this.statement.columns();
   }
 }
-for (const name of ['run', 'get', 'all', 'iterate'] as const)
+/** What SQLite said of its tables, by the version of the schema: to ask for all columns takes as long as a page of orders. */
+const catalogues = new WeakMap<Statement<unknown[]>, { version: unknown; rows: unknown[] }>();
+
+function allOf(statement: Statement<unknown[]>, given: unknown[]): unknown {
+  const isCatalogue = given.length <= 1 && statement.source.includes('pragma_table_info(m.name)');
+  if (!isCatalogue) return statement.all(...given);
+  const version = statement.database.pragma('schema_version', { simple: true });
+  const known = catalogues.get(statement);
+  if (known !== undefined && known.version === version) return [...known.rows];
+  const rows = statement.all(...given);
+  catalogues.set(statement, { version, rows });
+  return [...rows];
+}
+
+for (const name of ['run', 'get', 'iterate'] as const)
   Object.defineProperty(StatementView.prototype, name, {
     value(this: StatementView, ...given: unknown[]) {
       this.mustBeOpen();
       return (this.statement[name] as Method).call(this.statement, ...given);
     },
   });
+Object.defineProperty(StatementView.prototype, 'all', {
+  value(this: StatementView, ...given: unknown[]) {
+    this.mustBeOpen();
+    return allOf(this.statement, given);
+  },
+});
 for (const name of ['pluck', 'expand', 'raw', 'safeIntegers', 'bind'] as const)
   Object.defineProperty(StatementView.prototype, name, {
     value(this: StatementView, ...given: unknown[]) {

@@ -56,7 +56,7 @@ async function isOpen(world: World): Promise<boolean> {
 const recordOf = ({ entity, sourceKey }: Listed) => ({ entity, record: encodeURIComponent(sourceKey) });
 
 /** Which action of the desk says what a person found out. */
-const actionOf: Readonly<Record<Verdict, string>> = {
+const actionOf: Readonly<Record<Exclude<Verdict, 'rekey'>, string>> = {
   confirm: 'held_send',
   discard: 'discard',
   delivered: 'delivered',
@@ -69,7 +69,8 @@ async function sayTruthfully(world: World, dice: Dice, action: string): Promise<
   const fitting: { message: Listed; serviceId: string | null }[] = [];
   for (const message of open) {
     const verdict = await judge(world, message);
-    if (verdict && actionOf[verdict.is] === action) fitting.push({ message, serviceId: verdict.serviceId });
+    if (verdict && verdict.is !== 'rekey' && actionOf[verdict.is] === action)
+      fitting.push({ message, serviceId: verdict.serviceId });
   }
   const found = dice.pickOrNull(fitting);
   if (!found) return null;

@@ -55,20 +55,31 @@ function lookFor(
 const namedIn = (text: string | null) =>
   [...(text ?? '').matchAll(/`waybill ([^`]+)`/g)].map(([, command]) => (command as string).split(' '));
 
+const rekeyNamed = ({ reason }: Listed) => namedIn(reason).find(([command]) => command === 'rekey');
+
+/** The order is the one that had another key, as whoever changed the keys knows. */
+function hasAnotherKey(whole: World, { entity, sourceKey }: Listed): boolean {
+  const world = whole.ofKey(sourceKey);
+  const { erp, keysWereRespelled } = world;
+  const row = entity === 'order' && erp.orders().find((one) => world.keyOf(one) === sourceKey);
+  return row !== undefined && row !== false && (keysWereRespelled || erp.moved.has(row.ref));
+}
+
 /** What somebody who has looked may say of a message. */
-export type Verdict = 'confirm' | 'discard' | 'delivered' | 'not delivered';
+export type Verdict = 'confirm' | 'discard' | 'delivered' | 'not delivered' | 'rekey';
 
 /** What is so, as a person finds it at the service. @returns null: there is nothing to say */
-export async function judge(
-  world: World,
-  message: Listed,
-): Promise<{ is: Verdict; serviceId: string | null; found: ServiceRecord | null | undefined } | null> {
+export async function judge(world: World, message: Listed): Promise<{ is: Verdict; serviceId: string | null } | null> {
   const found = lookFor(world, message);
   const { parkClass, operation } = message;
-  const verdict = (is: Verdict) => ({ is, serviceId: is === 'delivered' ? (found?.id ?? null) : null, found });
+  const verdict = (is: Verdict) => ({ is, serviceId: is === 'delivered' ? (found?.id ?? null) : null });
   // A change of what may be another record waits for the same look as what a brake holds.
-  if (parkClass === 'held' || (parkClass === 'conflict' && operation !== 'create'))
-    return verdict((await isWhatIsBound(world, message, found)) ? 'confirm' : 'discard');
+  if (parkClass === 'held' || (parkClass === 'conflict' && operation !== 'create')) {
+    const isRight = await isWhatIsBound(world, message, found);
+    // Waybill names the command by which it learns that the record has another key.
+    if (rekeyNamed(message) && (isRight ? hasAnotherKey(world, message) : found)) return verdict('rekey');
+    return verdict(isRight ? 'confirm' : 'discard');
+  }
   if (found === undefined) return verdict('discard');
   const isThere =
     operation === 'delete'
@@ -81,17 +92,14 @@ export async function judge(
 export async function resolveTruthfully(world: World, message: Listed, dice: Dice): Promise<Ended | null> {
   const verdict = await judge(world, message);
   if (!verdict) return null;
-  const { is, serviceId, found } = verdict;
-  const { entity, sourceKey, state, parkClass, operation, reason } = message;
+  const { is, serviceId } = verdict;
+  const { entity, sourceKey, state } = message;
   const says = ['--reason', 'looked there', '--yes'];
   const key = ['--key', sourceKey, ...world.sourceOption(sourceKey)];
   const about = ['--entity', entity, ...key, '--state', state, ...says];
   if (is === 'confirm') return world.command(['confirm', `${entity}s`, ...key, ...says], drawStrike(dice));
+  if (is === 'rekey') return world.command([...(rekeyNamed(message) as string[]), ...says], drawStrike(dice));
   if (is === 'discard') {
-    // The record has another key: Waybill names the command that says so.
-    const isHeld = parkClass === 'held' || (parkClass === 'conflict' && operation !== 'create');
-    const rekey = isHeld ? namedIn(reason).find(([command]) => command === 'rekey') : undefined;
-    if (found && rekey) return world.command([...rekey, ...says], drawStrike(dice));
     world.discarded.add(`${entity} ${sourceKey}`);
     return world.command(['outbox', 'discard', ...about], drawStrike(dice));
   }

@@ -133,6 +133,7 @@ export class Service {
   weather: Weather[] = [];
   /** What the service itself saw that may never happen. */
   readonly wrong: string[] = [];
+  readonly limitBrokenAtMs: number[] = [];
   /** Asked of every write that takes effect. */
   onEffect: (request: Request, record: ServiceRecord, what: 'create' | 'update' | 'delete') => void = () => undefined;
   #lastId = 100;
@@ -198,8 +199,9 @@ export class Service {
     if (!limit) return;
     const now = this.machine.elapsedMs;
     const within = this.arrivals.filter(({ atMs }) => now - atMs < limit.perMs);
-    if (within.length > limit.requests)
-      this.wrong.push(`limit: ${within.length} requests within ${limit.perMs} ms, ${limit.requests} are allowed`);
+    if (within.length <= limit.requests) return;
+    this.limitBrokenAtMs.push(now);
+    this.wrong.push(`limit: ${within.length} requests within ${limit.perMs} ms, ${limit.requests} are allowed`);
   }
 
   #reply(arrival: Arrival, fate: Fate | null): Reply {

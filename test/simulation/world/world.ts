@@ -57,6 +57,8 @@ export class World {
   lastFingerprint: string | null = null;
   /** Since then nothing of the store's past is certain. */
   replacedAtMs: number | null = null;
+  /** All of these moments. */
+  readonly replacements: number[] = [];
   /** Lines of the audit that were there, and when they were written by a clock that nobody can set. */
   auditSeen = new Map<number, number>();
   readonly auditSince = new Map<number, number>();
@@ -229,6 +231,7 @@ export class World {
 
   storeWasReplaced(): void {
     this.replacedAtMs = this.machine.elapsedMs;
+    this.replacements.push(this.replacedAtMs);
     this.auditSeen.clear();
     this.auditSince.clear();
   }
