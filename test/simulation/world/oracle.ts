@@ -55,7 +55,7 @@ export function watchEffects(world: World): void {
  */
 function isUnrecognisable({ erp, replacedAtMs, lostWitness, keysWereRespelled }: World, ref: string): boolean {
   const isStoreSure = replacedAtMs === null;
-  if (erp.moved.has(ref) && (erp.renamed.has(ref) || !isStoreSure)) return true;
+  if ((erp.moved.has(ref) || keysWereRespelled) && (erp.renamed.has(ref) || !isStoreSure)) return true;
   return !isStoreSure && (lostWitness || keysWereRespelled);
 }
 

@@ -229,6 +229,8 @@ export const settingsOperations: Operations = {
   'set customers.changedAt': change([undefined, 'updated_at', 'updated_at'], 'customers.changedAt'),
   'move the store': async (world, dice) => {
     const file = join(world.folder, 'store', dice.pick(['waybill.sqlite', 'waybill.sqlite', 'other.sqlite']));
+    // The witness stands beside the store, so that another one has none.
+    if (file !== world.settings.store.file) world.lostWitness = true;
     set(world, 'store.file', file);
     world.storeWasReplaced();
     return apply(world, dice, `store.file: ${file}`);
