@@ -1,3 +1,4 @@
+import { placeholders } from './rows.js';
 import type { Tx } from './store.js';
 import { StoreWentBack } from './store-error.js';
 
@@ -33,17 +34,19 @@ export function forgetLastLines(storeKey: object): void {
  * @throws StoreWentBack
  */
 export async function refuseOlderStore(tx: Tx): Promise<void> {
-  const lines = known.get(tx.storeKey);
-  if (!lines) return;
-  for (const { chain, committedAt } of [...lines.values()])
-    if (performance.now() - committedAt > rememberedMs) lines.delete(chain);
-  if (lines.size === 0) return;
+  const remembered = known.get(tx.storeKey);
+  if (!remembered) return;
+  for (const { chain, committedAt } of [...remembered.values()])
+    if (performance.now() - committedAt > rememberedMs) remembered.delete(chain);
+  // As of now: other connections of this process commit lines while the heads are read, which may not show them yet.
+  const lines = [...remembered.values()];
+  if (lines.length === 0) return;
   const heads = await tx.rows<{ id: number; headSeq: number; headHash: string }>(
-    `SELECT id, head_seq, head_hash FROM audit_chain WHERE id IN (${[...lines].map(() => '?').join(',')})`,
-    [...lines.keys()],
+    `SELECT id, head_seq, head_hash FROM audit_chain WHERE id IN ${placeholders(lines.length)}`,
+    lines.map(({ chain }) => chain),
   );
   const byChain = new Map(heads.map((head) => [head.id, head]));
-  for (const line of lines.values()) {
+  for (const line of lines) {
     const head = byChain.get(line.chain);
     const isGone = head === undefined || head.headSeq < line.seq;
     if (isGone || (head.headSeq === line.seq && head.headHash !== line.hash)) throw new StoreWentBack();

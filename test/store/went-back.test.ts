@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { appendAudit } from '../../src/audit/audit-log.js';
 import { holdOlderStore, readRecoveryHold } from '../../src/outbound/recovery/store-witness.js';
+import { forgetLastLines, noteLastLine, refuseOlderStore } from '../../src/store/last-lines.js';
 import { Lease } from '../../src/store/lease.js';
 import { StoreWentBack } from '../../src/store/store-error.js';
 import { onEveryStore } from './stores.js';
@@ -56,6 +57,32 @@ onEveryStore('a store that goes back under a running process', (kit) => {
       await tx.run('DELETE FROM audit_chain');
     });
     expect(await failureOf(own.write('claim', async () => undefined))).to.be.instanceOf(StoreWentBack);
+  });
+
+  it('is told from one in which another transaction commits while it is looked at', async () => {
+    const own = await lease();
+    await audited(own);
+    await kit.store.read('look', async (tx) => {
+      const rows: typeof tx.rows = async (sql, parameters) => {
+        const seen = await tx.rows(sql, parameters);
+        noteLastLine(tx.storeKey, {
+          chain: 1_000,
+          seq: 1,
+          hash: 'of a connection whose COMMIT was answered meanwhile',
+        });
+        return seen as never;
+      };
+      expect(await failureOf(refuseOlderStore({ ...tx, rows }))).to.equal(null);
+    });
+    forgetLastLines(kit.store);
+  });
+
+  it('is told from one that many connections write to at once', async () => {
+    const own = await lease();
+    const work = async () => {
+      for (let i = 0; i < 100; i++) await own.writeBeside('say something', (tx) => appendAudit(tx, entry, Date.now()));
+    };
+    expect(await failureOf(Promise.all([work(), work(), work(), work(), work(), work()]))).to.equal(null);
   });
 
   it('is told from one that others have gone on with, and from a commit whose answer was lost', async () => {
