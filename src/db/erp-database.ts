@@ -131,12 +131,16 @@ export interface Scan {
   name: string;
 }
 
+/** A read that scans repeat all day. */
+export type ScanRead = 'changed_rows' | 'lines' | 'customers';
+
 /** Reads within one consistent snapshot. `doing` completes the sentence "Could not … ". */
 export interface ErpSnapshot {
   readonly dialect: ErpDialect;
   /** What `dialect.nowUtc` said when the snapshot was taken; absent: it has to be asked for. */
   readonly now?: string;
-  query(statement: Sql, doing: string): Promise<ErpResult>;
+  /** @param read tells whoever watches the statements which read of a scan it is, and the setting of its query */
+  query(statement: Sql, doing: string, read?: { of: ScanRead; setting: string }): Promise<ErpResult>;
   /** What a configured statement means to others at this server and not to us, with what to write; null: nothing. */
   misread?(statement: string): string | null;
 }

@@ -1,4 +1,4 @@
-import type { ErpColumn, ErpDatabase, ErpRow, ErpSnapshot } from '../db/erp-database.js';
+import type { ErpColumn, ErpDatabase, ErpRow, ErpSnapshot, ScanRead } from '../db/erp-database.js';
 import { allOf, joinSql, type Sql, sql } from '../db/sql.js';
 import type { LeftFact } from '../model/facts/records.js';
 import { outside } from '../model/outside.js';
@@ -254,8 +254,8 @@ async function readPage(
   limit: number,
 ): Promise<{ rows: ErpRow[]; last: ChangePosition | null; more: boolean }> {
   const keyed = key.map((column) => sql`${columnSql(snapshot, column)} IS NOT NULL`);
-  const read = async (order: ErpColumn[], also: Sql[], after: string[] | null, doing: string) => {
-    const request = { source, conditions: [...conditions, ...keyed, ...also], order, after, limit, doing };
+  const read = async (order: ErpColumn[], also: Sql[], after: string[] | null, doing: string, of?: ScanRead) => {
+    const request = { source, conditions: [...conditions, ...keyed, ...also], order, after, limit, doing, of };
     const { rows, last, more } = await readKeysetPage(snapshot, request);
     const [at = '', ...parts] = order === key ? ['', ...(last ?? [])] : (last ?? []);
     return { rows, last: last && { changedAt: at, key: parts }, more };
@@ -267,7 +267,7 @@ async function readPage(
     'since' in from && from.since !== null ? [sql`${name} >= ${{ text: from.since, kind: changedAt.kind }}`] : [];
   const after = 'after' in from ? [from.after.changedAt, ...from.after.key] : null;
   const changed = [sql`${name} IS NOT NULL`, ...since];
-  return read([changedAt, ...key], changed, after, `read changed rows (${source.path})`);
+  return read([changedAt, ...key], changed, after, `read changed rows (${source.path})`, 'changed_rows');
 }
 
 async function countRows({ snapshot }: Reading, { source }: EntityPlan, conditions: Sql[]): Promise<number> {

@@ -1,4 +1,4 @@
-import type { ErpColumn, ErpRow, ErpSnapshot } from '../db/erp-database.js';
+import type { ErpColumn, ErpRow, ErpSnapshot, ScanRead } from '../db/erp-database.js';
 import { allEqual, allOf, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../db/sql.js';
 import { ErpError } from './erp-reader.js';
 
@@ -49,8 +49,13 @@ export function keyValues(columns: readonly ErpColumn[], parts: readonly string[
 }
 
 /** Runs a query of a source, and makes sure that it still yields the columns that the mapping was planned with. */
-async function readRows(snapshot: ErpSnapshot, source: QuerySource, statement: Sql, doing: string): Promise<ErpRow[]> {
-  const { columns, rows } = await snapshot.query(statement, doing);
+async function readRows(
+  snapshot: ErpSnapshot,
+  source: QuerySource,
+  statement: Sql,
+  { doing, of }: { doing: string; of?: ScanRead | undefined },
+): Promise<ErpRow[]> {
+  const { columns, rows } = await snapshot.query(statement, doing, of && { of, setting: source.path });
   const found = new Map(columns.map((column) => [column.name, column]));
   for (const planned of source.columns) requireAsPlanned(source, planned, found.get(planned.name), doing);
   return rows;
@@ -97,7 +102,11 @@ export async function readRowsByKey(
   snapshot: ErpSnapshot,
   { source, columns }: KeyColumns,
   keys: readonly (readonly string[])[],
-  { conditions = [], sortBy = [], doing }: { conditions?: Sql[]; sortBy?: ErpColumn[]; doing: string },
+  {
+    conditions = [],
+    sortBy = [],
+    ...asked
+  }: { conditions?: Sql[]; sortBy?: ErpColumn[]; doing: string; of?: ScanRead },
 ): Promise<ErpRow[]> {
   const names = columns.map((column) => columnSql(snapshot, column));
   const order = joinSql([...names, ...sortBy.map((column) => columnSql(snapshot, column))]);
@@ -106,7 +115,7 @@ export async function readRowsByKey(
   for (let start = 0; start < tuples.length; start += KEYS_PER_STATEMENT) {
     const listed = snapshot.dialect.tupleIn(names, tuples.slice(start, start + KEYS_PER_STATEMENT));
     const statement = sql`SELECT q.* ${fromQuery(source)} WHERE ${allOf([...conditions, listed])} ORDER BY ${order}`;
-    read.push(await readRows(snapshot, source, statement, doing));
+    read.push(await readRows(snapshot, source, statement, asked));
   }
   // Not pushed one and all: a page of orders has more lines than a call may have arguments.
   return read.flat();
@@ -148,6 +157,8 @@ interface PageRequest {
   after: string[] | null;
   limit: number;
   doing: string;
+  /** Which read of a scan it is; absent: none that is repeated. */
+  of?: ScanRead | undefined;
 }
 
 /**
@@ -160,7 +171,7 @@ export async function readKeysetPage(
   snapshot: ErpSnapshot,
   request: PageRequest,
 ): Promise<{ rows: ErpRow[]; last: string[] | null; more: boolean }> {
-  const { source, conditions, order, after, limit, doing } = request;
+  const { source, conditions, order, after, limit } = request;
   const columns = order.map((column) => columnSql(snapshot, column));
   const valuesAt = (position: readonly string[]): SqlValue[] =>
     order.map(({ kind }, index) => ({ text: position[index] ?? '', kind }));
@@ -168,7 +179,7 @@ export async function readKeysetPage(
   const select = (condition: Sql, tail: Sql): Promise<ErpRow[]> => {
     const where = allOf([...conditions, condition]);
     const statement = sql`SELECT q.* ${fromQuery(source)} WHERE ${where} ORDER BY ${joinSql(columns)}${tail}`;
-    return readRows(snapshot, source, statement, doing);
+    return readRows(snapshot, source, statement, request);
   };
 
   const from = after === null ? allOf([]) : afterPosition(columns, valuesAt(after));

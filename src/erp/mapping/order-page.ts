@@ -1,4 +1,4 @@
-import type { ErpColumn, ErpRow } from '../../db/erp-database.js';
+import type { ErpColumn, ErpRow, ScanRead } from '../../db/erp-database.js';
 import type { Sql } from '../../db/sql.js';
 import type { RowFact } from '../../model/facts/rows.js';
 import { formatSourceKey } from '../../model/record.js';
@@ -110,12 +110,13 @@ async function readCustomers(
   const keys = orderRows.map((row) => keyOf(row, customerKey)).filter((key) => key !== null);
   const wanted = new Map(keys.map((key) => [JSON.stringify(key), key]));
   const target = { source: customers.source, columns: customers.key };
-  const look = async (conditions: Sql[], doing: string) => {
-    const rows = await readRowsByKey(snapshot, target, [...wanted.values()], { conditions, doing });
+  const look = async (conditions: Sql[], doing: string, of?: ScanRead) => {
+    const asked = { conditions, doing, ...(of && { of }) };
+    const rows = await readRowsByKey(snapshot, target, [...wanted.values()], asked);
     return groupByKey(rows, customers, plan.source);
   };
   const pending = customers.pending === null ? [] : [conditionIn(customers.pending)];
-  const rows = await look(pending, 'read the customers of orders (customers.query)');
+  const rows = await look(pending, 'read the customers of orders (customers.query)', 'customers');
   const found = new Map(rows.map((keyed) => [JSON.stringify(keyed.key), keyed]));
 
   // Under a collation an order may spell its customer's key another way, also where the next order spells it as the customer does.
@@ -173,7 +174,8 @@ async function readOrderLines({ snapshot, plan }: Reading, keys: readonly string
   const ordered = [...byOrder.values()];
   const { source, sortBy } = lines;
   const doing = 'read the lines of orders (orders.lines.query)';
-  const rows = await readRowsByKey(snapshot, { source, columns: lines.orderKey }, keys, { sortBy, doing });
+  const of = 'lines';
+  const rows = await readRowsByKey(snapshot, { source, columns: lines.orderKey }, keys, { sortBy, doing, of });
 
   // Under a collation a line may spell the key of its order another way.
   const strangers = new Map<string, ErpRow[]>();

@@ -180,7 +180,7 @@ async function checkRowCounts(snapshot: ErpSnapshot, settings: Settings, tables:
 /** Asks for the plans of the statements that a pass runs all day, as the reader writes them. */
 async function checkPlans(database: ErpDatabase, settings: Settings, tables: readonly CatalogueTable[]) {
   const { orders, customers } = settings;
-  const watched: Omit<WholeRead, 'doing' | 'scanned'>[] = [
+  const watched: Omit<WholeRead, 'read' | 'scanned'>[] = [
     ...sourcesOf(settings).flatMap(({ setting, query, key, changedAt }) =>
       changedAt === undefined ? [] : [{ setting, query, columns: [changedAt, ...key] }],
     ),
@@ -192,19 +192,19 @@ async function checkPlans(database: ErpDatabase, settings: Settings, tables: rea
       database.snapshot((snapshot) =>
         read({
           dialect: snapshot.dialect,
-          async query(statement, doing) {
-            const of = watched.find(({ setting }) => doing.endsWith(`(${setting})`));
-            if (of && /^read (changed rows|the lines|the customers)/.test(doing))
+          async query(statement, doing, read) {
+            const of = read && watched.find(({ setting }) => setting === read.setting);
+            if (of)
               for (const scanned of await scansOf(snapshot, statement, doing)) {
-                const columns = doing.startsWith('read the customers') ? (customers.key ?? []) : of.columns;
-                reads.set(`${doing} ${nameOf({ ...scanned, isInPath: scanned.schema === null })}`, {
+                const columns = read.of === 'customers' ? (customers.key ?? []) : of.columns;
+                reads.set(`${read.of} ${read.setting} ${nameOf({ ...scanned, isInPath: scanned.schema === null })}`, {
                   ...of,
                   columns,
-                  doing,
+                  read: read.of,
                   scanned,
                 });
               }
-            return snapshot.query(statement, doing);
+            return snapshot.query(statement, doing, read);
           },
         }),
       ),

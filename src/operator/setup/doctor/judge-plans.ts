@@ -1,12 +1,11 @@
-import type { ErpDialect, Scan } from '../../../db/erp-database.js';
+import type { ErpDialect, Scan, ScanRead } from '../../../db/erp-database.js';
 import { type CatalogueTable, nameOf, tableSql } from '../../../erp/catalogue.js';
 import { literalPattern } from '../../../model/literal-pattern.js';
 import { type Finding, findingsOf } from './finding.js';
 
 /** A statement of Waybill that reads a table whole, because no index serves. */
 export interface WholeRead {
-  /** What the statement does: `read changed rows (orders.query)`. */
-  doing: string;
+  read: ScanRead;
   /** The setting with the query, and the query. */
   setting: string;
   query: string;
@@ -17,6 +16,12 @@ export interface WholeRead {
 
 const smallTable = 10_000;
 
+const toRead = {
+  changed_rows: 'read changed rows',
+  lines: 'read the lines of orders',
+  customers: 'read the customers of orders',
+} as const;
+
 /** Pure. @param rows how many rows the table has, or null */
 export function judgeWholeRead(
   read: WholeRead,
@@ -25,10 +30,10 @@ export function judgeWholeRead(
   dialect: ErpDialect,
 ): Finding[] {
   const finding = findingsOf('mapping');
-  const { doing, setting, query, columns } = read;
+  const { setting, query, columns } = read;
   const severity = rows !== null && rows < smallTable ? 'note' : 'warning';
   const size = rows === null ? '' : `, ${rows < smallTable ? rows : 'many'} rows`;
-  const what = `${setting}: to ${doing.replace(/ \(.*/, '')}, the database reads ${table ? nameOf(table) : read.scanned.name} whole${size}: no index serves.`;
+  const what = `${setting}: to ${toRead[read.read]}, the database reads ${table ? nameOf(table) : read.scanned.name} whole${size}: no index serves.`;
   const own = table === null ? [] : columns.map((column) => columnBehind(query, column, table));
   const names = own.filter((column) => column !== null);
   if (table === null || table.isView || names.length === 0 || names.length < own.length)
