@@ -149,7 +149,7 @@ function discard({ state, firstSentAt }: OperatedMessage): OperatorDecision {
 
 function resolveDelivered(message: OperatedMessage, { serviceId }: OperatorContext): OperatorDecision {
   if (isOtherRecord(message)) return refuse('key_of_other_record');
-  if (!mayExist(message)) return refuse('nothing_in_doubt');
+  if (!mayExist(message)) return refuse(whyNothingInDoubt(message));
   const id = serviceId ?? message.boundServiceId ?? (message.entity === 'customer' ? message.customerCode : null);
   if (id === null) return refuse('needs_service_id');
   // The service has one id for a record, and an update never moves it.
@@ -160,7 +160,7 @@ function resolveDelivered(message: OperatedMessage, { serviceId }: OperatorConte
 
 function resolveNotDelivered(message: OperatedMessage, context: OperatorContext): OperatorDecision {
   if (isOtherRecord(message)) return refuse('key_of_other_record');
-  if (!mayExist(message)) return refuse('nothing_in_doubt');
+  if (!mayExist(message)) return refuse(whyNothingInDoubt(message));
   const unsendable = whyNeverAgain(message);
   if (unsendable) return refuse(unsendable);
   if (message.parkClass === 'unmapped') return refuse('row_unmapped');
@@ -188,6 +188,12 @@ function mayExist({ state, parkClass, firstSentAt }: OperatedMessage): boolean {
   if (state !== 'parked') return state === 'in_doubt';
   // What can't be mapped was sent only by a store that is lost.
   return parkClass === 'unproven' || parkClass === 'conflict' || (parkClass === 'unmapped' && firstSentAt !== null);
+}
+
+/** Names the way out: a retry is none for what a brake holds, nor for a row that can't be mapped. */
+function whyNothingInDoubt({ parkClass }: OperatedMessage): PlainRefusal {
+  if (parkClass === 'held') return 'held_by_brake';
+  return parkClass === 'unmapped' ? 'row_unmapped' : 'nothing_in_doubt';
 }
 
 /** Reason why sending it again would be wrong whatever its own attempts came to, or null. */

@@ -255,6 +255,15 @@ describe('an operator’s action on a message', () => {
     });
   });
 
+  it('names the way out of what a brake holds and of a row that can not be mapped: a retry is none', () => {
+    for (const action of ['delivered', 'not_delivered'] as const) {
+      const whyNot = (parkClass: ParkClass) => decideOperatorAction(action, at('parked', parkClass), context);
+      expect(whyNot('held')).to.deep.equal({ to: null, why: { code: 'held_by_brake' } });
+      expect(whyNot('unmapped')).to.deep.equal({ to: null, why: { code: 'row_unmapped' } });
+      expect(whyNot('refused')).to.deep.equal({ to: null, why: { code: 'nothing_in_doubt' } });
+    }
+  });
+
   it('settles what can not be mapped only where a lost store may have sent it', () => {
     const unmapped = at('parked', 'unmapped', { firstSentAt: 1 });
     expect(decide('delivered', unmapped, { serviceId: 'o1' })).to.deep.equal({ to: 'delivered', serviceId: 'o1' });
