@@ -14,7 +14,8 @@ import {
   reportPage,
   sumsCsv,
 } from '../operator/reconcile/report.js';
-import { causeWords, detailOf, summaryOf } from '../operator/reconcile/summary.js';
+import { detailOf, summaryOf } from '../operator/reconcile/summary.js';
+import { findingCauses } from '../words/en/reconcile.js';
 import { sendCsv } from './csv.js';
 import { queryOf } from './filters.js';
 import { refuse } from './guard.js';
@@ -25,7 +26,7 @@ const rowsOnPage = 50;
 const rowsInCsv = 500;
 
 function causeIn(query: URLSearchParams): Cause[] | undefined {
-  const cause = (Object.keys(causeWords) as Cause[]).find((one) => one === query.get('cause'));
+  const cause = (Object.keys(findingCauses) as Cause[]).find((one) => one === query.get('cause'));
   return cause && [cause];
 }
 

@@ -8,6 +8,7 @@ import type { ServiceClient } from '../service/service-client.js';
 import { requestWakeUp } from '../store/job-runs.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { tell } from '../words/words.js';
 import { compareRecord } from './reconcile/compare-record.js';
 import type { ServiceSide } from './reconcile/judge-pair.js';
 import { ServiceReader, Stopped, whyNotAsked } from './reconcile/service-side.js';
@@ -37,7 +38,7 @@ export interface ClaimedRecord {
 
 /** Compares a record with what the service has under the id. Pure. */
 export function judgeClaim({ record, number, total }: ClaimedRecord, side: ServiceSide): ClaimCheck {
-  if (side.kind === 'unread') return { kind: 'unread', reason: side.reason, sides: [] };
+  if (side.kind === 'unread') return { kind: 'unread', reason: tell(side.reason), sides: [] };
   if (side.kind === 'absent') return { kind: 'absent', reason: 'the service has no such record', sides: [] };
   const { fields } = side;
   const ours = record ?? {};
@@ -89,7 +90,7 @@ export async function checkClaims(
   for (const claim of claims) {
     const reason = whyNotAsked(context.settings, claim.entity === 'order' ? 'orders' : 'customers');
     if (reason === null) askable.push(claim);
-    else checks.set(claim.messageId, { kind: 'unread', reason, sides: [] });
+    else checks.set(claim.messageId, { kind: 'unread', reason: tell(reason), sides: [] });
   }
   if (askable.length === 0) return checks;
   const lease = client === null ? null : await ServiceLease.acquire(context);
@@ -127,7 +128,7 @@ async function readClaims(
     if (ours === null) continue;
     const [side] = await reader.readAll([ours.bound]).catch((error: unknown): ServiceSide[] => {
       if (!(error instanceof Stopped)) throw error;
-      return [{ kind: 'unread', reason: error.message }];
+      return [{ kind: 'unread', reason: error.fact }];
     });
     if (side !== undefined) checks.set(claim.messageId, judgeClaim(ours, side));
   }

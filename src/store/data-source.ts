@@ -17,6 +17,7 @@ import { ReadingAsFacts1795900060000 } from './migrations/1795900060000-reading-
 import { AlertsAsFacts1795900070000 } from './migrations/1795900070000-alerts-as-facts.js';
 import { JobFailuresAsFacts1795900071000 } from './migrations/1795900071000-job-failures-as-facts.js';
 import { ReceivedListsAsFacts1795900072000 } from './migrations/1795900072000-received-lists-as-facts.js';
+import { ComparisonsAsFacts1795900073000 } from './migrations/1795900073000-comparisons-as-facts.js';
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the older
@@ -39,6 +40,7 @@ export const migrations: (new () => MigrationInterface)[] = [
   AlertsAsFacts1795900070000,
   JobFailuresAsFacts1795900071000,
   ReceivedListsAsFacts1795900072000,
+  ComparisonsAsFacts1795900073000,
 ];
 
 /**

@@ -25,10 +25,8 @@ const wordColumns = [
   'wake_up.actor',
   'invoice.left_status',
   'invoice_pull.states',
-  'reconciliation.reason',
   'reconciliation.actor',
   'reconcile_finding.number',
-  'reconcile_finding.reason',
 ] as const;
 
 type WordColumn = (typeof wordColumns)[number];

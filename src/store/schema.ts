@@ -10,6 +10,7 @@ import { readingFacts } from './migrations/1795900060000-reading-as-facts.js';
 import { alertFacts } from './migrations/1795900070000-alerts-as-facts.js';
 import { jobFailureFacts } from './migrations/1795900071000-job-failures-as-facts.js';
 import { receivedFacts } from './migrations/1795900072000-received-lists-as-facts.js';
+import { comparisonFacts } from './migrations/1795900073000-comparisons-as-facts.js';
 import { type FactColumn, factColumnTypes } from './migrations/sentences-to-facts.js';
 
 /** Columns that migrations added to a table of the first schema. */
@@ -43,6 +44,7 @@ const facts: readonly FactColumn[] = [
   ...alertFacts,
   ...jobFailureFacts,
   ...receivedFacts,
+  ...comparisonFacts,
 ];
 
 /** Columns that a migration dropped. */

@@ -3,6 +3,7 @@ import { openOutside } from '../model/outside.js';
 import { actionWords } from './en/actions.js';
 import { alertWords } from './en/alerts.js';
 import { listWords } from './en/lists.js';
+import { reconcileWords } from './en/reconcile.js';
 import { recordWords } from './en/records.js';
 import { sendingWords } from './en/sending.js';
 import { serviceWords } from './en/service.js';
@@ -23,4 +24,5 @@ export const en: WordsFor<AllFacts> = {
   ...workWords,
   ...alertWords,
   ...listWords,
+  ...reconcileWords,
 };

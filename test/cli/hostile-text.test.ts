@@ -298,14 +298,14 @@ async function fill({ app, configDir, capture, deliver }: Installation): Promise
     );
     const runId = await tx.value<number>('SELECT MAX(id) FROM reconciliation');
     await tx.run(
-      `INSERT INTO reconcile_finding (run_id, kind, cause, entity, source_key, number, service_id, reason, fields, currency)
-       VALUES (?,'different','changed','order',?,?,?,?,?,?)`,
+      `INSERT INTO reconcile_finding (run_id, kind, cause, entity, source_key, number, service_id, reason_code, reason_data, fields, currency)
+       VALUES (?,'different','changed','order',?,?,?,'legacy',?,?,?)`,
       [
         runId ?? 0,
         hostile,
         hostile,
         hostile,
-        hostile,
+        JSON.stringify({ text: { outside: hostile } }),
         JSON.stringify([{ field: hostile, erp: hostile, service: hostile }]),
         hostile.slice(0, 16),
       ],

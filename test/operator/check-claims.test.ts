@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Fact } from '../../src/model/facts/fact.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import { type ActionPlan, actOnMessages, planAction } from '../../src/operator/actions/message-actions.js';
 import { answerQuestions, checkClaims, judgeClaim, type SaidClaim } from '../../src/operator/check-claims.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
@@ -41,7 +42,7 @@ describe('a claim that a record is at the service', () => {
     expect(judge({ status: 'received' }, 200n)).to.deep.include({ kind: 'unread' });
     expect(judge({}, null, { record: null as never }).kind).to.equal('unread');
     expect(judgeClaim(ours, { kind: 'absent' }).kind).to.equal('absent');
-    expect(judgeClaim(ours, { kind: 'unread', reason: 'HTTP 500' })).to.deep.include({
+    expect(judgeClaim(ours, { kind: 'unread', reason: legacy('HTTP 500') })).to.deep.include({
       kind: 'unread',
       reason: 'HTTP 500',
     });

@@ -88,7 +88,7 @@ export function reconcileCommand(): Command {
 async function reconcileAndShow(app: CommandApp, options: ReconcileOptions, subject: Subject): Promise<number> {
   const { output } = app;
   const why = whyNotAsked(app.settings, subject);
-  if (why !== null) throw new UsageError(`${why}.`);
+  if (why !== null) throw new UsageError(`${tell(why, output)}.`);
   const asks = asksOf(subject === 'invoices' ? {} : options, app.settings.erp.timeZone);
   if (options.month !== undefined) rangeOf(options.month);
   const run = (await recentRun(app, options, subject, asks)) ?? (await compare(app, options, subject, asks));
@@ -101,7 +101,7 @@ async function reconcileAndShow(app: CommandApp, options: ReconcileOptions, subj
   if (!isCsv) showSummary(app, summary, plan, options);
   if (run.state !== 'done') {
     output.json({ ...inJson, repair: null });
-    const stopped = `Stopped: ${run.reason}. The same command goes on from here.`;
+    const stopped = `Stopped: ${run.reason ? tell(run.reason, output) : 'no reason is known'}. The same command goes on from here.`;
     if (isCsv) writeError(stopped);
     else output.line(stopped);
     return exitCode.failed;

@@ -1,6 +1,7 @@
 import { amountWithCurrency, shorten } from '../../operator/format.js';
 import type { RepairPlan } from '../../operator/reconcile/repair.js';
-import { causeWords, detailOf, remarksOf, type Summary, type TextSum } from '../../operator/reconcile/summary.js';
+import { detailOf, remarksOf, type Summary, type TextSum } from '../../operator/reconcile/summary.js';
+import { findingCauses } from '../../words/en/reconcile.js';
 import type { CommandApp } from '../command.js';
 
 export function showSummary(
@@ -15,7 +16,7 @@ export function showSummary(
   if (causes.length > 0) {
     output.table(
       ['count', 'what'],
-      causes.map(({ cause, count }) => [count, causeWords[cause]]),
+      causes.map(({ cause, count }) => [count, findingCauses[cause].text]),
     );
     output.table(
       ['what', 'key', 'number', 'at the service', 'date', 'difference'],

@@ -5,8 +5,10 @@ import { secondsAtLimits } from '../../operator/reconcile/plan-resync.js';
 import { type Reconciliation, subjects } from '../../operator/reconcile/reconcile-rows.js';
 import type { countRepairs } from '../../operator/reconcile/repair.js';
 import { periodOf } from '../../operator/reconcile/report.js';
-import { causeWords, detailOf, remarksOf, type Summary, type TextSum } from '../../operator/reconcile/summary.js';
+import { detailOf, remarksOf, type Summary, type TextSum } from '../../operator/reconcile/summary.js';
+import { findingCauses } from '../../words/en/reconcile.js';
 import { span } from '../../words/span.js';
+import { tell } from '../../words/words.js';
 import { Pager, Table } from './table.js';
 import { Bounded, Count, RecordLink, Time } from './words.js';
 
@@ -104,7 +106,7 @@ function Progress({ run, settings }: { run: Reconciliation; settings: Settings }
       {state === 'stopped' && (
         <>
           {' '}
-          <Bounded text={reason ?? ''} most={500} /> Asked for again, it goes on from here.
+          <Bounded text={reason ? tell(reason) : ''} most={500} /> Asked for again, it goes on from here.
         </>
       )}
     </p>
@@ -154,8 +156,8 @@ function Found({
             numbers={['Records']}
             rows={causes.map(({ kind, cause, count }) => [
               <a key="what" href={filtered(base, run.subject, cause)}>
-                {causeWords[cause]}
-                {kind === 'unjudged' || causeWords[cause].includes(kind) ? '' : ` (${kind})`}
+                {findingCauses[cause].text}
+                {kind === 'unjudged' || findingCauses[cause].text.includes(kind) ? '' : ` (${kind})`}
               </a>,
               <Count key="count" count={count} />,
             ])}
@@ -165,7 +167,7 @@ function Found({
             head={['What', 'Record', 'At the service', 'Date', 'Difference', sides[0] ?? '', sides[1] ?? '']}
             numbers={sides}
             rows={rows.map((one) => [
-              causeWords[one.cause],
+              findingCauses[one.cause].text,
               one.entity === 'invoice' ? (
                 <Bounded key="record" text={`invoice ${one.sourceKey}`} most={120} />
               ) : (

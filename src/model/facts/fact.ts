@@ -3,6 +3,7 @@ import type { ActionFacts } from './actions.js';
 import type { AlertFacts } from './alerts.js';
 import type { FactOf } from './fact-of.js';
 import type { ListFacts } from './lists.js';
+import type { ReconcileFacts } from './reconcile.js';
 import type { RecordFacts } from './records.js';
 import type { SendingFacts } from './sending.js';
 import type { ServiceFacts } from './service.js';
@@ -22,7 +23,8 @@ export interface AllFacts
     ActionFacts,
     WorkFacts,
     AlertFacts,
-    ListFacts {}
+    ListFacts,
+    ReconcileFacts {}
 
 /**
  * A typed fact: the reason of a refusal, a row's problem, a hold, an alert. It is stored as its code and its data as JSON;

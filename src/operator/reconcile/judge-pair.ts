@@ -1,8 +1,9 @@
 import type { Fact } from '../../model/facts/fact.js';
+import type { PartFact } from '../../model/facts/fact-of.js';
+import type { FindingCause, ReconcileFact } from '../../model/facts/reconcile.js';
 import type { JsonValue } from '../../model/record.js';
 import type { MessageState, Operation, ParkClass } from '../../outbound/outbox/message.js';
 import type { ShownRecord } from '../../service/read-record.js';
-import { tell } from '../../words/words.js';
 import { type Comparison, compareRecord, type FieldDifference } from './compare-record.js';
 
 type Fields = { readonly [name: string]: JsonValue };
@@ -12,12 +13,12 @@ export type ErpSide =
   /** `total`: what it amounts to; null: not known, or not to be compared. */
   | { kind: 'row'; record: Fields; total: bigint | null }
   /** The row can't become a record now. */
-  | { kind: 'unmapped'; reason: string }
+  | { kind: 'unmapped'; reason: Fact }
   | { kind: 'cancelled' }
   | { kind: 'gone' };
 
 /** What the service has of it; `unread`: why that is not known. */
-export type ServiceSide = ShownRecord | { kind: 'unread'; reason: string };
+export type ServiceSide = ShownRecord | { kind: 'unread'; reason: Fact };
 
 /** The newest message of a record, as far as it decides what may be compared. */
 export interface NewestOf {
@@ -30,33 +31,12 @@ export interface NewestOf {
 /** What can be wrong between the two sides. `unjudged`: nothing may be said yet, and `cause` says why. */
 export type FindingKind = 'missing' | 'different' | 'extra' | 'unjudged';
 
-export type Cause =
-  | 'never_sent'
-  | 'gone_at_service'
-  | 'gone_unsendable'
-  | 'discarded'
-  | 'withdrawn'
-  | 'changed'
-  | 'changed_unsendable'
-  | 'deleted_in_erp'
-  | 'in_doubt'
-  | 'unproven'
-  | 'under_way'
-  | 'parked'
-  | 'held'
-  | 'unmapped'
-  | 'waiting'
-  | 'new_on_list'
-  | 'left_list'
-  | 'not_proven'
-  | 'filtered'
-  | 'unread';
+export type Cause = FindingCause;
 
 export interface Judgement {
   kind: FindingKind;
   cause: Cause;
-  /** In words, with what comes from outside as it came. */
-  reason: string;
+  reason: ReconcileFact;
   fields: FieldDifference[];
 }
 
@@ -69,21 +49,22 @@ export type Judged = { finding: Judgement | null; unshown: string[] };
 export function openCause(newest: NewestOf | null): Judgement | null {
   if (newest === null) return null;
   const { state, operation, parkClass, reason } = newest;
-  const unjudged = (cause: Cause, words: string): Judgement => ({ kind: 'unjudged', cause, reason: words, fields: [] });
+  const unjudged = (cause: Cause, fact: ReconcileFact): Judgement => {
+    return { kind: 'unjudged', cause, reason: fact, fields: [] };
+  };
   switch (state) {
     case 'in_doubt':
-      return unjudged(
-        'in_doubt',
-        `its ${operation} may have been sent: ${reason === null ? 'its outcome is not known' : tell(reason)}`,
-      );
+      return unjudged('in_doubt', { code: 'message_in_doubt', operation, reason });
     case 'pending':
     case 'sending':
-      return unjudged('under_way', `its ${operation} is on its way`);
+      return unjudged('under_way', { code: 'message_on_its_way', operation });
     case 'parked':
-      return unjudged(
-        parkClass === 'held' ? 'held' : 'parked',
-        `its ${operation} is parked (${parkClass}): ${reason === null ? '' : tell(reason)}`,
-      );
+      return unjudged(parkClass === 'held' ? 'held' : 'parked', {
+        code: 'waits_for_person',
+        operation,
+        parkClass,
+        reason,
+      });
     default:
       return null;
   }
@@ -107,36 +88,45 @@ export function judgeBound(
     shownBefore: ReadonlySet<string>;
   },
 ): Judged {
-  const say = (kind: FindingKind, cause: Cause, reason: string, comparison: Partial<Comparison> = {}): Judged => ({
+  const say = (
+    kind: FindingKind,
+    cause: Cause,
+    reason: ReconcileFact,
+    comparison: Partial<Comparison> = {},
+  ): Judged => ({
     finding: { kind, cause, reason, fields: comparison.differing ?? [] },
     unshown: comparison.unshown ?? [],
   });
   const open = openCause(newest);
   if (open) return { finding: open, unshown: [] };
-  if (about.hasMoved) return say('unjudged', 'under_way', 'it was sent while it was compared');
+  if (about.hasMoved) return say('unjudged', 'under_way', { code: 'sent_while_compared' });
 
-  if (service.kind === 'unread') return say('unjudged', 'unread', service.reason);
-  if (erp.kind === 'unmapped') return say('unjudged', 'unmapped', erp.reason);
+  if (service.kind === 'unread') return say('unjudged', 'unread', { code: 'not_shown', reason: service.reason });
+  if (erp.kind === 'unmapped') return say('unjudged', 'unmapped', { code: 'row_unusable', reason: erp.reason });
 
   // Where nobody has anything of it, nothing is wrong.
   if (service.kind === 'absent' && erp.kind !== 'row') return { finding: null, unshown: [] };
   if (service.kind === 'absent')
     return about.isRecent
       ? say('unjudged', 'unproven', mayStillShow)
-      : say('missing', 'gone_at_service', 'the service has it no more');
-  if (erp.kind === 'gone') return say('extra', 'deleted_in_erp', 'the ERP has it no more');
+      : say('missing', 'gone_at_service', { code: 'not_at_service_any_more' });
+  if (erp.kind === 'gone') return say('extra', 'deleted_in_erp', { code: 'not_in_erp_any_more' });
   if (erp.kind === 'cancelled')
-    return say('unjudged', 'filtered', `it is cancelled in the ERP, and onCancelled says ${about.onCancelled}`);
+    return say('unjudged', 'filtered', { code: 'cancelled_in_erp', onCancelled: about.onCancelled });
 
   const comparison = compareRecord(erp.record, service.fields, about.optional, about.shownBefore);
   // Its lines may be right, and its total wrong all the same.
   if (erp.total !== null && service.total !== null && erp.total !== service.total)
     comparison.differing.push({ field: 'total', erp: `${erp.total}`, service: `${service.total}` });
   if (comparison.differing.length === 0) return { finding: null, unshown: comparison.unshown };
-  return say('different', 'changed', comparison.differing.map(({ field }) => field).join(', '), comparison);
+  const fields = comparison.differing.map(({ field }) => field);
+  const reason = { code: 'fields_differ', fields: fields.slice(0, mostNamed), count: fields.length } as const;
+  return say('different', 'changed', reason, comparison);
 }
 
-const mayStillShow = 'the service does not show it yet, and may still be working on its last request';
+const mayStillShow = { code: 'may_still_appear' } as const;
+/** Fields that a finding names. */
+const mostNamed = 5;
 
 /**
  * What is wrong with an eligible row of the ERP that the store has bound to nothing. Pure.
@@ -146,23 +136,31 @@ const mayStillShow = 'the service does not show it yet, and may still be working
 export function judgeUnbound(
   erp: Extract<ErpSide, { kind: 'row' | 'unmapped' }>,
   newest: NewestOf | null,
-  waits: Fact | null,
+  waits: PartFact | null,
   isRecent: boolean,
 ): Judgement {
   const open = openCause(newest);
   if (open) return open;
-  const say = (kind: FindingKind, cause: Cause, reason: string): Judgement => ({ kind, cause, reason, fields: [] });
-  if (erp.kind === 'unmapped') return say('unjudged', 'unmapped', erp.reason);
-  if (waits !== null) return say('unjudged', 'waiting', tell(waits));
+  const say = (kind: FindingKind, cause: Cause, reason: ReconcileFact): Judgement => ({
+    kind,
+    cause,
+    reason,
+    fields: [],
+  });
+  if (erp.kind === 'unmapped') return say('unjudged', 'unmapped', { code: 'row_unusable', reason: erp.reason });
+  if (waits !== null) return say('unjudged', 'waiting', { code: 'waits_for_lines', reason: waits });
   if (isRecent) return say('unjudged', 'unproven', mayStillShow);
   switch (newest?.state) {
     case 'discarded':
-      return say('missing', 'discarded', `a person discarded it: ${newest.reason === null ? '' : tell(newest.reason)}`);
+      return say('missing', 'discarded', {
+        code: 'message_discarded',
+        reason: newest.reason,
+      });
     case 'superseded':
     case 'delivered':
-      return say('missing', 'withdrawn', 'it was withdrawn or removed, and is eligible again');
+      return say('missing', 'withdrawn', { code: 'withdrawn_and_eligible' });
     default:
-      return say('missing', 'never_sent', 'it was never sent');
+      return say('missing', 'never_sent', { code: 'was_never_sent' });
   }
 }
 

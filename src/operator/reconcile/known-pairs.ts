@@ -4,7 +4,6 @@ import { type Entity, isShortened, orderTotal } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type KnownRecord, knownRecords, respell } from '../../outbound/capture/known-records.js';
 import type { Tx } from '../../store/store.js';
-import { tellWhole } from '../../words/words.js';
 import type { ErpSide } from './judge-pair.js';
 import type { ReconcileAsks } from './reconcile-rows.js';
 
@@ -97,16 +96,13 @@ export async function eligibleKeys(
 
 function sideOf(row: ReadRow | null, isCancelled: boolean, exists: boolean, comparesTotal: boolean): ErpSide {
   if (isCancelled) return { kind: 'cancelled' };
-  if (row === null)
-    return exists
-      ? { kind: 'unmapped', reason: 'the ERP has it, but its query does not yield a row with this key' }
-      : { kind: 'gone' };
+  if (row === null) return exists ? { kind: 'unmapped', reason: { code: 'row_not_found' } } : { kind: 'gone' };
   return rowSide(row, comparesTotal);
 }
 
 export function rowSide(row: ReadRow, comparesTotal = true): Extract<ErpSide, { kind: 'row' | 'unmapped' }> {
   const { content } = row;
-  if (!content.mapped) return { kind: 'unmapped', reason: tellWhole(rowFact(content.problems)) };
+  if (!content.mapped) return { kind: 'unmapped', reason: rowFact(content.problems) };
   return { kind: 'row', record: content.record, total: comparesTotal ? erpTotalOf(row) : null };
 }
 

@@ -1,7 +1,8 @@
 import { DateTime } from 'luxon';
 import type { ChangeFact } from '../../model/facts/actions.js';
-import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
+import { tell } from '../../words/words.js';
 import { action, type LeftAlone, WrongAction } from '../actions/action.js';
 import { shorten } from '../format.js';
 import { secondsAtLimits } from './plan-resync.js';
@@ -10,7 +11,7 @@ import { askForRepair, freshMs, planRepair, repair } from './repair.js';
 import { nextMonth } from './report.js';
 import { whyNotAsked } from './service-side.js';
 import { askForReconcile, countRecords } from './start-run.js';
-import { causeWords, detailOf } from './summary.js';
+import { detailOf } from './summary.js';
 
 const shownRows = 20;
 
@@ -27,7 +28,7 @@ export const compare = action({
     const subject = subjects.find((one) => one === named);
     if (subject === undefined) throw new WrongAction('Say what is to be compared.');
     const why = whyNotAsked(settings, subject);
-    if (why !== null) throw new WrongAction(`This can not be compared: ${why}.`);
+    if (why !== null) throw new WrongAction(`This can not be compared: ${tell(why)}.`);
     if (month !== null && subject === 'invoices') throw new WrongAction('The list of invoices is compared whole.');
     const asks = asksOf(month, settings.erp.timeZone);
     const last = await store.read('look for a comparison', (tx) => lastRun(tx, subject));
@@ -96,14 +97,12 @@ export const repairFindings = action({
         why: shorten(detailOf(one), 200),
         becomes: becomes(one.cause),
       })),
-      skipped: plan.left.map(({ cause, count, why }) => ({
-        ...{ why: legacy(`${causeWords[cause]}: ${why}`), count, examples: [] },
-      })),
+      skipped: plan.left.map(({ count, why }) => ({ why, count, examples: [] })),
       notes: [
         { code: 'would_repair', list: plan.fingerprint },
         ...(causes.includes('deleted_in_erp') ? [{ code: 'removal_follows' } as const] : []),
       ],
-      spread: plan.repairs.map(({ cause, count }) => ({ what: legacy(causeWords[cause]), count })),
+      spread: plan.repairs.map(({ cause, count }) => ({ what: { code: 'found_of_records', cause }, count })),
       act: async (acting, { reason }) => {
         const agreed = { run, plan: await planRepair(acting, run), reason };
         const leave = (why: Fact): LeftAlone[] => [{ entity: null, key: '', number: null, why }];

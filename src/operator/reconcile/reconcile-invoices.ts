@@ -1,11 +1,12 @@
 import type { KnownInvoice } from '../../inbound/invoices/list-invoices.js';
 import { type PullResult, pull } from '../../inbound/invoices/pull.js';
 import { differingInvoices } from '../../inbound/invoices/swap-invoices.js';
+import type { ReconcileFact } from '../../model/facts/reconcile.js';
+import { outside } from '../../model/outside.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
-import { tell } from '../../words/words.js';
 import type { FieldDifference } from './compare-record.js';
 import type { Judgement } from './judge-pair.js';
 import type { ComparedPage, NewFinding, Reconciliation, Tally } from './reconcile-rows.js';
@@ -26,7 +27,7 @@ export async function reconcileInvoices(
   signal?: AbortSignal,
 ): Promise<ComparedPage> {
   const { settings } = context;
-  if (!settings.invoices.enabled) throw new Stopped('invoices.enabled is false: there is no list to compare');
+  if (!settings.invoices.enabled) throw new Stopped({ code: 'invoices_not_enabled' });
   const { currency } = settings.amounts;
   const seen = { before: [] as DayRow[], after: [] as DayRow[], findings: [] as NewFinding[] };
   const pulled = await pull(context, client, lease, {
@@ -42,7 +43,7 @@ export async function reconcileInvoices(
     },
   });
   if (pulled.outcome === 'failed' || pulled.outcome === 'held')
-    throw new Stopped(pulled.reason ? tell(pulled.reason) : 'the list of invoices could not be read');
+    throw new Stopped(pulled.reason ?? { code: 'list_not_read' });
   const { before, after, findings } = seen;
   const sums = addSums(
     before.map((one) => sumOf(one, currency, 'erp')),
@@ -60,11 +61,10 @@ export async function reconcileInvoices(
   return { findings, sums, tally, phase: 'ended', position: null };
 }
 
-function proofOf({ outcome, passes, pages, reason }: PullResult): string {
-  const read = `read ${passes} times, on ${pages} pages`;
+function proofOf({ outcome, passes, pages, reason }: PullResult): ReconcileFact {
   return outcome === 'proven'
-    ? `Proven: the list was ${read}, and two readings in a row agree.`
-    : `Not proven: the list was ${read}, and ${reason ? tell(reason) : 'nothing says why'}`;
+    ? { code: 'list_proven', passes, pages }
+    : { code: 'list_not_proven', passes, pages, reason };
 }
 
 interface DayRow {
@@ -112,16 +112,13 @@ function judgeChange(
   isNew: boolean,
 ): Pick<Judgement, 'kind' | 'cause' | 'reason'> {
   if (unlistedAt !== null) {
-    const leftAs = leftStatus === null ? '' : `: it is ${leftStatus}`;
-    return { kind: 'extra', cause: 'left_list', reason: `the service lists it no more${leftAs}` };
+    const state = leftStatus === null ? null : outside(leftStatus);
+    return { kind: 'extra', cause: 'left_list', reason: { code: 'invoice_off_list', state } };
   }
-  if (missedAt !== null) {
-    const reason = 'the list was read without it, and nothing proves that it has left';
-    return { kind: 'unjudged', cause: 'not_proven', reason };
-  }
-  if (isNew) return { kind: 'missing', cause: 'new_on_list', reason: `the service lists it as ${status}` };
-  const reason = 'its amount, its due date, its customer or its state has changed';
-  return { kind: 'different', cause: 'changed', reason };
+  if (missedAt !== null) return { kind: 'unjudged', cause: 'not_proven', reason: { code: 'invoice_perhaps_off_list' } };
+  if (isNew)
+    return { kind: 'missing', cause: 'new_on_list', reason: { code: 'invoice_on_list', state: outside(status) } };
+  return { kind: 'different', cause: 'changed', reason: { code: 'invoice_changed' } };
 }
 
 /** @param known what was known of it before, if the list shows it in another way */

@@ -1,7 +1,9 @@
+import { type Fact, legacy } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import { deleteOldest } from '../../store/delete-oldest.js';
 import type { Horizon } from '../../store/elapsed-time.js';
-import { boundedText, insertRows, placeholders, upsertRows } from '../../store/rows.js';
+import { factColumns, factOf, factRow } from '../../store/fact-columns.js';
+import { insertRows, placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { FieldDifference } from './compare-record.js';
 import type { Cause, FindingKind, Judgement } from './judge-pair.js';
@@ -42,7 +44,7 @@ export interface Tally {
   /** How many records the service is known to have and did not show. */
   unread: number;
   /** What proves that a list was read as it was at one moment; null: it was read one by one. */
-  proof: string | null;
+  proof: Fact | null;
 }
 
 export interface Reconciliation {
@@ -56,7 +58,7 @@ export interface Reconciliation {
   position: string | null;
   tally: Tally;
   /** Why it stopped, or null. */
-  reason: string | null;
+  reason: Fact | null;
   actor: string;
   startedAt: number;
   progressAt: number;
@@ -71,7 +73,7 @@ export interface Finding {
   sourceKey: string;
   number: string | null;
   serviceId: string | null;
-  reason: string;
+  reason: Fact;
   fields: FieldDifference[];
   day: string | null;
   currency: string | null;
@@ -99,11 +101,27 @@ const resumeWithinMs = 7 * 24 * 3_600_000;
 /** Older comparisons of the same kind are forgotten when one begins. */
 const keptRuns = 5;
 
-const columns = 'id, subject, asks, state, phase, position, tally, reason, actor, started_at, progress_at, ended_at';
+const columns =
+  'id, subject, asks, state, phase, position, tally, reason_code, reason_data, actor, started_at, progress_at, ended_at';
 
-function runOf(row: { asks: string; tally: string } | undefined): Reconciliation | null {
+interface RunRow {
+  asks: string;
+  tally: string;
+  reasonCode: string | null;
+  reasonData: string | null;
+}
+
+function runOf(row: RunRow | undefined): Reconciliation | null {
   if (!row) return null;
-  return { ...row, asks: JSON.parse(row.asks), tally: { ...emptyTally, ...JSON.parse(row.tally) } } as Reconciliation;
+  const { asks, tally, reasonCode, reasonData, ...run } = row;
+  const reason = factOf(reasonCode, reasonData);
+  const { proof, ...counted } = {
+    ...emptyTally,
+    ...(JSON.parse(tally) as Omit<Tally, 'proof'> & { proof: Fact | string | null }),
+  };
+  // An earlier version stored the proof as a sentence.
+  const asFact = typeof proof === 'string' ? legacy(proof) : proof;
+  return { ...run, reason, asks: JSON.parse(asks), tally: { ...counted, proof: asFact } } as Reconciliation;
 }
 
 /** Goes on with the comparison that was cut short and asks the same, unless `again`; else begins one. */
@@ -115,17 +133,26 @@ export async function openRun(
   const last = await lastRun(tx, subject);
   const isSame = last !== null && JSON.stringify(last.asks) === JSON.stringify(asks);
   if (last && isSame && !again && last.state !== 'done' && last.progressAt > nowMs - resumeWithinMs) {
-    await tx.run("UPDATE reconciliation SET state='running', reason=NULL WHERE id=?", [last.id]);
+    await tx.run("UPDATE reconciliation SET state='running', reason_code=NULL, reason_data=NULL WHERE id=?", [last.id]);
     return { ...last, state: 'running', reason: null };
   }
+  const { code, data } = factColumns({ code: 'another_begun' });
   await tx.run(
-    "UPDATE reconciliation SET state='stopped', reason='Another one was begun.' WHERE state='running' AND subject=?",
-    [subject],
+    "UPDATE reconciliation SET state='stopped', reason_code=?, reason_data=? WHERE state='running' AND subject=?",
+    [code, data, subject],
   );
   await forgetOldRuns(tx, subject);
   const phase: Phase = subject === 'invoices' ? 'list' : 'known';
   const tally: Tally = { ...emptyTally, total };
-  const row = { subject, asks: JSON.stringify(asks), state: 'running', phase, position: null, reason: null, actor };
+  const row = {
+    subject,
+    asks: JSON.stringify(asks),
+    state: 'running',
+    phase,
+    position: null,
+    ...factRow('reason', null),
+    actor,
+  };
   await insertRows(tx, 'reconciliation', [
     { ...row, tally: JSON.stringify(tally), started_at: nowMs, progress_at: nowMs, ended_at: null },
   ]);
@@ -189,7 +216,12 @@ export async function keepPage(tx: Tx, runId: number, page: ComparedPage, nowMs:
   await insertRows(
     tx,
     'reconcile_finding',
-    page.findings.map(({ fields, ...one }) => ({ runId, ...one, fields: JSON.stringify(fields) })),
+    page.findings.map(({ fields, reason, ...one }) => ({
+      runId,
+      ...one,
+      ...factRow('reason', reason),
+      fields: JSON.stringify(fields),
+    })),
   );
   if (page.sums.length > 0) await keepSums(tx, runId, page.sums);
   const isEnded = page.phase === 'ended';
@@ -235,11 +267,15 @@ export async function listFindings(
 ): Promise<(Finding & { id: number })[]> {
   const which = causes ? ` AND cause IN ${placeholders(causes.length)}` : '';
   const rows = await tx.rows(
-    `SELECT id, kind, cause, entity, source_key, number, service_id, reason, fields, day, currency, erp_total, service_total
+    `SELECT id, kind, cause, entity, source_key, number, service_id, reason_code, reason_data, fields, day, currency, erp_total, service_total
        FROM reconcile_finding WHERE run_id=? AND id>?${which} ORDER BY id LIMIT ${Math.trunc(limit)}`,
     [runId, afterId, ...(causes ?? [])],
   );
-  return rows.map((row) => ({ ...row, fields: JSON.parse(row.fields) }));
+  return rows.map(({ fields, reasonCode, reasonData, ...row }) => ({
+    ...row,
+    reason: factOf(reasonCode, reasonData),
+    fields: JSON.parse(fields),
+  })) as (Finding & { id: number })[];
 }
 
 /** How many findings there are of each cause. */
@@ -253,19 +289,20 @@ export async function countCauses(
   );
 }
 
-/** Stops a comparison where it is. @param reason for people */
-export async function stopRun(tx: Tx, id: number, reason: string, nowMs: number): Promise<void> {
-  await tx.run("UPDATE reconciliation SET state='stopped', reason=?, progress_at=? WHERE id=? AND state='running'", [
-    boundedText('reconciliation.reason', reason),
-    nowMs,
-    id,
-  ]);
+/** Stops a comparison where it is. */
+export async function stopRun(tx: Tx, id: number, reason: Fact, nowMs: number): Promise<void> {
+  const { code, data } = factColumns(reason);
+  await tx.run(
+    "UPDATE reconciliation SET state='stopped', reason_code=?, reason_data=?, progress_at=? WHERE id=? AND state='running'",
+    [code, data, nowMs, id],
+  );
 }
 
 /** Erases the values that were compared of a record; that it was found stays known. */
 export async function eraseFindings(tx: Tx, entity: Entity, sourceKey: string): Promise<void> {
-  await tx.run("UPDATE reconcile_finding SET fields='[]', reason='erased' WHERE source_key=? AND entity=?", [
-    sourceKey,
-    entity,
-  ]);
+  const { code, data } = factColumns({ code: 'finding_erased' });
+  await tx.run(
+    "UPDATE reconcile_finding SET fields='[]', reason_code=?, reason_data=? WHERE source_key=? AND entity=?",
+    [code, data, sourceKey, entity],
+  );
 }

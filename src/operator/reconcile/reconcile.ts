@@ -1,4 +1,5 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import { failureOf } from '../../model/facts/failure.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { knownPage, type ReconcileParts, unknownPage } from './compare-page.js';
@@ -31,7 +32,7 @@ export async function reconcile(
   try {
     for (let run = await read(); run.state === 'running'; run = await read()) {
       onProgress?.({ done: run.tally.read, total: run.tally.total });
-      if (signal?.aborted) throw new Stopped('stopping');
+      if (signal?.aborted) throw new Stopped({ code: 'process_stopping' });
       const page = await nextPage(context, parts, run, signal);
       await parts.lease.write('keep what was compared', async (tx) => {
         await keepPage(tx, runId, page, nowMs());
@@ -43,7 +44,7 @@ export async function reconcile(
     }
   } catch (error) {
     if (leavesOpen && signal?.aborted && error instanceof Stopped) return read();
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = failureOf(error);
     await store.transaction('stop a comparison', (tx) => stopRun(tx, runId, reason, nowMs()));
     if (!(error instanceof Stopped)) throw error;
   }

@@ -1,5 +1,6 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
+import type { LeftToPerson } from '../../model/facts/reconcile.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -26,7 +27,7 @@ interface Repairs {
   /** Records that are sent (again), changed, or removed at the service. */
   repairs: { cause: Cause; count: number }[];
   /** What a person has to settle in another way, and how. */
-  left: { cause: Cause; count: number; why: string }[];
+  left: { cause: Cause; count: number; why: LeftToPerson }[];
   /** In all that is repaired. */
   count: number;
 }
@@ -43,18 +44,19 @@ export async function countRepairs({ store, settings }: Looks, run: Reconciliati
   const counted = await store.read('count what was found', (tx) => countCauses(tx, run.id));
   const own = run.subject === 'customers' ? settings.customers : settings.orders;
   const about = {
-    setting: run.subject,
     removes: own.onDeleted !== 'nothing',
     // So many records are hardly removed by hand: more likely something happened to the service.
     mostGone: settings.capture.maxRemovals,
     // Where the service showed no record at all, its address may be wrong rather than every record gone.
-    believesAbsence: run.tally.shown.length > 0,
+    nothingShown: run.tally.shown.length === 0,
   };
   const plan: Repairs = { repairs: [], left: [], count: 0 };
   for (const { cause, count } of counted) {
-    const why = whyLeft(cause, count, about);
-    if (why !== null) plan.left.push({ cause, count, why });
-    else {
+    if (isLeft(cause, count, about)) {
+      const { mostGone, nothingShown } = about;
+      const why: LeftToPerson = { code: 'left_to_person', cause, subject: run.subject, mostGone, nothingShown };
+      plan.left.push({ cause, count, why });
+    } else {
       plan.repairs.push({ cause, count });
       plan.count += count;
     }
@@ -62,59 +64,18 @@ export async function countRepairs({ store, settings }: Looks, run: Reconciliati
   return plan;
 }
 
-/** Why a repair leaves what was found as it is, and what a person does instead; null: it can be repaired. Pure. */
-function whyLeft(
+/** Causes that a repair settles, if nothing speaks against it. */
+const repairable: readonly Cause[] = ['never_sent', 'withdrawn', 'changed', 'gone_at_service', 'deleted_in_erp'];
+
+/** Whether a repair leaves what was found to a person. Pure. */
+function isLeft(
   cause: Cause,
   count: number,
-  {
-    setting,
-    removes,
-    mostGone,
-    believesAbsence,
-  }: { setting: string; removes: boolean; mostGone: number; believesAbsence: boolean },
-): string | null {
-  switch (cause) {
-    case 'never_sent':
-    case 'withdrawn':
-    case 'changed':
-      return null;
-    case 'gone_at_service':
-      if (believesAbsence && count > mostGone)
-        return `more than capture.maxRemovals (${mostGone}) are gone at once: look at the service first; if they are, repair by --from and --to`;
-      return believesAbsence
-        ? null
-        : 'the service showed not one record, so that its address may be wrong: check service.endpoints';
-    case 'deleted_in_erp':
-      return removes ? null : `${setting}.onDeleted is nothing: remove it at the service by hand`;
-    case 'gone_unsendable':
-    case 'changed_unsendable':
-      return `its row may not be sent any more (${setting}.pending): let it be sent there, or correct the service by hand`;
-    case 'discarded':
-      return 'a person discarded it: edit the row in the ERP, or say `waybill resync --force --key`';
-    case 'in_doubt':
-      return 'look at the service, then say `waybill outbox resolve`';
-    case 'unproven':
-      return 'its last request may still take effect: compare again later';
-    case 'under_way':
-      return 'it is on its way: compare again later';
-    case 'held':
-      return 'a brake holds it: `waybill confirm` shows what it would do';
-    case 'parked':
-      return '`waybill outbox --state parked` says what to do';
-    case 'unmapped':
-      return 'correct the row in the ERP';
-    case 'waiting':
-      return 'it waits for its lines: compare again later';
-    case 'filtered':
-      return `${setting}.onCancelled says so`;
-    case 'unread':
-      return 'the service did not show it: compare again, or check service.endpoints';
-    case 'new_on_list':
-    case 'left_list':
-      return 'the pull has brought the list up to date';
-    case 'not_proven':
-      return 'compare again: only a proven list takes it off';
-  }
+  { removes, mostGone, nothingShown }: { removes: boolean; mostGone: number; nothingShown: boolean },
+): boolean {
+  if (cause === 'gone_at_service') return nothingShown || count > mostGone;
+  if (cause === 'deleted_in_erp') return !removes;
+  return !repairable.includes(cause);
 }
 
 /** One text for all that was found, in its order: another list has another one. */

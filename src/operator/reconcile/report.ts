@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { stringify } from 'csv-stringify/sync';
 import type { JobContext } from '../../ops/job-context.js';
+import { findingCauses } from '../../words/en/reconcile.js';
 import { amountWithCurrency } from '../format.js';
 import { type Finding, listFindings, listSums, type Reconciliation } from './reconcile-rows.js';
-import { causeWords, detailOf, proofOf } from './summary.js';
+import { detailOf, proofOf } from './summary.js';
 import { type DaySum, totalsByCurrency } from './sums.js';
 
 export interface ReportParts extends Pick<JobContext, 'store' | 'settings'> {
@@ -185,7 +186,13 @@ function findingRow({ settings, clean }: ReportParts, one: ShownFinding): string
   const text = (value: string | null) => escapeHtml(clean(value ?? ''));
   const money = (minor: string | null) =>
     minor === null ? '' : text(amountWithCurrency(settings.amounts, minor, one.currency));
-  const cells = [text(causeWords[one.cause]), text(one.key), text(one.number), text(one.serviceId), text(one.day)];
+  const cells = [
+    text(findingCauses[one.cause].text),
+    text(one.key),
+    text(one.number),
+    text(one.serviceId),
+    text(one.day),
+  ];
   const row = [...cells, money(one.erpTotal), money(one.serviceTotal), text(one.difference)];
   return `<tr>${row.map((cell) => `<td>${cell}</td>`).join('')}</tr>\n`;
 }

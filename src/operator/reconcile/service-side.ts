@@ -1,4 +1,8 @@
 import type { Settings } from '../../config/settings.js';
+import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { TellsFact } from '../../model/facts/failure.js';
+import type { ReconcileFact } from '../../model/facts/reconcile.js';
+import { outside } from '../../model/outside.js';
 import type { JsonValue } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
@@ -21,15 +25,19 @@ const tries = 3;
 const ownVerdicts: readonly string[] = ['refused', 'misconfigured', 'invalid', 'in_doubt'];
 
 /** Why the service can't be asked for these; null: it can. Pure. */
-export function whyNotAsked({ service }: Pick<Settings, 'service'>, subject: Subject): string | null {
+export function whyNotAsked({ service }: Pick<Settings, 'service'>, subject: Subject): ReconcileFact | null {
   const { readOrder, lookUpOrder } = service.endpoints;
   if (subject !== 'orders' || readOrder || lookUpOrder) return null;
-  return 'orders need service.endpoints.readOrder or lookUpOrder: without one, the service can not be asked for an order';
+  return { code: 'orders_not_askable' };
 }
 
 /** The comparison can't go on now. It keeps its place. */
-export class Stopped extends Error {
+export class Stopped extends Error implements TellsFact {
   override readonly name = 'Stopped';
+
+  constructor(readonly fact: Fact) {
+    super(fact.code);
+  }
 }
 
 /** Asks the service for records one by one, behind everything else, each request on record like any other. */
@@ -63,7 +71,7 @@ export class ServiceReader {
         const at = next++;
         sides[at] = await this.#read(records[at] as BoundRecord).catch((error: unknown) => {
           stopped ??= error;
-          return { kind: 'unread', reason: '' };
+          return { kind: 'unread', reason: { code: 'process_stopping' } };
         });
       }
     };
@@ -76,7 +84,8 @@ export class ServiceReader {
 
   async #read(record: BoundRecord): Promise<ServiceSide> {
     const question = recordQuestion(this.context.settings.service, record);
-    if ('problem' in question) return { kind: 'unread', reason: question.problem };
+    if ('problem' in question)
+      return { kind: 'unread', reason: { code: 'path_not_fillable', problem: outside(question.problem) } };
     await this.#waitForTurn();
     const { entity, serviceId } = record;
     const detail: { [name: string]: JsonValue } =
@@ -90,8 +99,8 @@ export class ServiceReader {
         detail,
       });
       if ('value' in answer) return answer.value;
-      if (ownVerdicts.includes(answer.verdict)) return { kind: 'unread', reason: answer.noAnswer };
-      throw new Stopped(answer.noAnswer);
+      if (ownVerdicts.includes(answer.verdict)) return { kind: 'unread', reason: legacy(answer.noAnswer) };
+      throw new Stopped(legacy(answer.noAnswer));
     } finally {
       this.#underWay--;
     }
@@ -100,7 +109,7 @@ export class ServiceReader {
   /** Lets whatever else waits for the service go first. */
   async #waitForTurn(): Promise<void> {
     for (;;) {
-      if (this.signal?.aborted) throw new Stopped('stopping');
+      if (this.signal?.aborted) throw new Stopped({ code: 'process_stopping' });
       if (this.client.rateLimiter.waiting <= this.#underWay) break;
       await this.context.clock.sleep(pollMs, this.signal);
     }
@@ -109,6 +118,6 @@ export class ServiceReader {
     const held = outage
       ? `the service is out of reach: ${outage.reason}`
       : (this.#gate.blockedBy(state, 'pull')?.reason ?? this.client.rateLimiter.usedUp?.reason);
-    if (held !== undefined) throw new Stopped(held);
+    if (held !== undefined) throw new Stopped(legacy(held));
   }
 }

@@ -98,8 +98,10 @@ export async function startReconcile(
       if (now === null || now.state !== 'running') return now ?? run;
       onProgress?.({ done: now.tally.read, total: now.tally.total });
       if (signal?.aborted) {
-        await store.transaction('stop a comparison', (tx) => stopRun(tx, run.id, 'stopping', nowMs()));
-        return { ...now, state: 'stopped', reason: 'stopping' };
+        await store.transaction('stop a comparison', (tx) =>
+          stopRun(tx, run.id, { code: 'process_stopping' }, nowMs()),
+        );
+        return { ...now, state: 'stopped', reason: { code: 'process_stopping' } };
       }
       await sleep(pollMs);
     }

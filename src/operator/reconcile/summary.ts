@@ -1,4 +1,6 @@
+import type { Fact } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
+import { tell } from '../../words/words.js';
 import type { FieldDifference } from './compare-record.js';
 import type { Cause, FindingKind } from './judge-pair.js';
 import {
@@ -16,7 +18,7 @@ import { type DaySum, totalsByCurrency } from './sums.js';
 export interface Summary {
   subject: Reconciliation['subject'];
   state: Reconciliation['state'];
-  reason: string | null;
+  reason: Fact | null;
   from: string | null;
   to: string | null;
   read: number;
@@ -82,7 +84,7 @@ function differs({ erpTotal, serviceTotal, erpRecords, serviceRecords }: DaySum)
 /** What a comparison proves, and what it can't see. */
 export function proofOf({ subject, phase, tally }: Reconciliation): string {
   const { proof, requests, unread } = tally;
-  if (proof !== null) return proof;
+  if (proof !== null) return tell(proof);
   if (requests === 0) return `The service was asked for none of the ${subject}: nothing is proven of what it has.`;
   return `${askedOf(subject, phase, unread)} What somebody else made there is in no list that Waybill reads: it can not be seen.`;
 }
@@ -93,30 +95,6 @@ function askedOf(subject: Subject, phase: Reconciliation['phase'], unread: numbe
   return `The service did not show ${unread} of the ${subject} that Waybill knows there: they stand in no sum. Each of the others was asked for, one by one.`;
 }
 
-/** What was found, in words. */
-export const causeWords: Record<Cause, string> = {
-  never_sent: 'missing at the service: never sent',
-  gone_at_service: 'missing at the service: gone since it was acknowledged',
-  gone_unsendable: 'missing at the service: gone, and its row may not be sent any more',
-  discarded: 'missing at the service: discarded by a person',
-  withdrawn: 'missing at the service: withdrawn, and eligible again',
-  changed: 'different',
-  changed_unsendable: 'different, and its row may not be sent any more',
-  deleted_in_erp: 'extra at the service: deleted in the ERP',
-  in_doubt: 'not judged: in doubt',
-  unproven: 'not judged: its last request may still take effect',
-  under_way: 'not judged: on its way',
-  parked: 'not judged: parked',
-  held: 'not judged: held',
-  unmapped: 'not judged: its row can not become a record',
-  waiting: 'not judged: it waits for its lines',
-  filtered: 'not judged: cancelled in the ERP',
-  unread: 'not judged: the service did not show it',
-  new_on_list: 'was missing here',
-  left_list: 'was listed here, and has left the service’s list',
-  not_proven: 'not judged: nothing proves that it has left',
-};
-
 /** One difference in words: `note: "A-1" in the ERP, nothing at the service`. */
 function differenceInWords({ field, erp, service }: FieldDifference): string {
   const said = (value: FieldDifference['erp']) => (value === null ? 'nothing' : JSON.stringify(value));
@@ -124,7 +102,7 @@ function differenceInWords({ field, erp, service }: FieldDifference): string {
 }
 
 export function detailOf({ fields, reason }: Finding): string {
-  return fields.length > 0 ? fields.map(differenceInWords).join('; ') : reason;
+  return fields.length > 0 ? fields.map(differenceInWords).join('; ') : tell(reason);
 }
 
 /** What has to be known beside the list: what was not compared, the proof, and what a repair leaves to a person. */
@@ -136,6 +114,6 @@ export function remarksOf({ subject, filtered, unshown, proof }: Summary, left: 
       `${filtered} rows of the ERP may not be sent now (${subject}.pending, startFrom, cancelled); those that the service has were compared all the same.`,
     hidden.length > 0 && `The service never shows these fields, so that they were not compared: ${hidden.join(', ')}.`,
     proof,
-    ...left.map(({ cause, count, why }) => `${count} × ${causeWords[cause]}: ${why}.`),
+    ...left.map(({ count, why }) => `${count} × ${tell(why)}.`),
   ].filter((line) => typeof line === 'string');
 }

@@ -52,8 +52,8 @@ describe('the judgement of a record on both sides', () => {
 
   it('says why it can not judge', () => {
     expect(of({ kind: 'cancelled' }, shown)).to.equal('unjudged filtered');
-    expect(of({ kind: 'unmapped', reason: 'no lines' }, shown)).to.equal('unjudged unmapped');
-    expect(of(row, { kind: 'unread', reason: 'HTTP 403' })).to.equal('unjudged unread');
+    expect(of({ kind: 'unmapped', reason: legacy('no lines') }, shown)).to.equal('unjudged unmapped');
+    expect(of(row, { kind: 'unread', reason: legacy('HTTP 403') })).to.equal('unjudged unread');
     expect(of(row, { kind: 'absent' }, null, { hasMoved: true })).to.equal('unjudged under_way');
   });
 
@@ -69,9 +69,9 @@ describe('the judgement of a record on both sides', () => {
       row,
       { kind: 'gone' },
       { kind: 'cancelled' },
-      { kind: 'unmapped', reason: '' },
+      { kind: 'unmapped', reason: legacy('') },
     );
-    const service = fc.constantFrom<ServiceSide>(shown, { kind: 'absent' }, { kind: 'unread', reason: '' });
+    const service = fc.constantFrom<ServiceSide>(shown, { kind: 'absent' }, { kind: 'unread', reason: legacy('') });
     const open = fc.constantFrom(
       newest('pending'),
       newest('sending'),

@@ -20,6 +20,7 @@ import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { forged } from '../../support/forged.js';
 import { type Lab, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
+import { said } from '../../support/told-rows.js';
 
 const settings = {
   service: { endpoints: { readOrder: {} } },
@@ -195,7 +196,7 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     await lab.deliver();
     const run = await compare(lab);
     expect(run).to.include({ state: 'stopped', phase: 'known' });
-    expect(run.reason).to.contain('orders need service.endpoints.readOrder or lookUpOrder');
+    expect(said(run.reason)).to.contain('orders need service.endpoints.readOrder or lookUpOrder');
     expect(run.tally).to.include({ read: 0, requests: 0 });
     expect(proofOf(run)).to.match(/^The service was asked for none of the orders/);
     expect(await kit.store.read('sums', (tx) => listSums(tx, run.id))).to.deep.equal([]);
@@ -210,7 +211,7 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     ]);
     const stopped = await compare(lab);
     expect(stopped).to.include({ state: 'stopped', phase: 'known' });
-    expect(stopped.reason).to.match(/429/);
+    expect(said(stopped.reason)).to.match(/429/);
     expect(proofOf(stopped)).to.match(/^Only some of the orders/);
     expect(stopped.tally).to.include({ read: 40, same: 40 });
     lab.sandbox.clearFaults();
@@ -437,7 +438,7 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     });
     const run = await compare(lab, 'invoices');
     expect(run).to.include({ state: 'done' });
-    expect(run.tally.proof).to.match(/^Proven/);
+    expect(said(run.tally.proof)).to.match(/^Proven/);
     expect(Object.fromEntries(await found(run))).to.deep.equal({
       [left?.invoice_no as string]: 'new_on_list',
       [back?.invoice_no as string]: 'new_on_list',

@@ -1,0 +1,22 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
+
+export const comparisonFacts: readonly FactColumn[] = [
+  { table: 'reconciliation', sentences: 'reason', name: 'reason' },
+  { table: 'reconcile_finding', sentences: 'reason', name: 'reason' },
+];
+
+/** Says as facts why a comparison stopped, and what it found of a record. */
+export class ComparisonsAsFacts1795900073000 implements MigrationInterface {
+  name = 'ComparisonsAsFacts1795900073000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    for (const column of comparisonFacts) await sentencesToFacts(runner, column);
+  }
+
+  async down(): Promise<void> {
+    throw new Error(
+      'A fact cannot become the sentence again that it was. Restore the copy that was made before the upgrade.',
+    );
+  }
+}

@@ -1,0 +1,35 @@
+import { expect } from 'chai';
+import { actionWords } from '../../src/words/en/actions.js';
+import { alertWords } from '../../src/words/en/alerts.js';
+import { listWords } from '../../src/words/en/lists.js';
+import { reconcileWords } from '../../src/words/en/reconcile.js';
+import { recordWords } from '../../src/words/en/records.js';
+import { sendingWords } from '../../src/words/en/sending.js';
+import { serviceWords } from '../../src/words/en/service.js';
+import { workWords } from '../../src/words/en/work.js';
+import { en } from '../../src/words/en.js';
+
+describe('the codes of facts', () => {
+  const maps = {
+    actionWords,
+    alertWords,
+    listWords,
+    reconcileWords,
+    recordWords,
+    sendingWords,
+    serviceWords,
+    workWords,
+  };
+
+  it('stand in one map each: of two, the words of the later one would be told for both', () => {
+    const homes = new Map<string, string[]>();
+    for (const [name, words] of Object.entries(maps))
+      for (const code of Object.keys(words)) homes.set(code, [...(homes.get(code) ?? []), name]);
+    expect([...homes].filter(([, names]) => names.length > 1)).to.deep.equal([]);
+    expect([...homes.keys(), 'legacy'].sort()).to.deep.equal(Object.keys(en).sort());
+  });
+
+  it('fit their column', () => {
+    expect(Object.keys(en).filter((code) => !/^[a-z][a-z0-9_]{0,39}$/.test(code))).to.deep.equal([]);
+  });
+});
