@@ -35,7 +35,10 @@ describe('waybill confirm', () => {
       await fill();
       const { code, stdout } = await waybill('confirm', '--dry-run');
       expect(code).to.equal(3);
-      expect(stdout).to.contain('too many').and.to.contain('SO-2').and.to.contain('items');
+      expect(stdout)
+        .to.match(/order update: [^\n]*too many/)
+        .and.to.match(/order update: changes items/)
+        .and.to.contain('SO-2');
       const shown = await json('confirm', '--dry-run');
       expect(shown).to.deep.include({ held: 2 });
       expect(shown.groups).to.deep.equal([{ entity: 'order', operation: 'update', reason: 'too many', count: 2 }]);

@@ -102,8 +102,8 @@ export interface ActionFacts extends Refusals, Changes {
   would_unlist: { invoices: number; sum: string; currency: string; scale: number };
   look_up_follows: NoData;
   would_end_brake: { entity: string; source: string | null; reason: PartFact };
-  held_for: { operation: string; reason: string };
-  would_change_field: { field: string };
+  held_for: { entity: Entity; operation: string; reason: string };
+  would_change_field: { entity: Entity; field: string };
   compares_whole_list: NoData;
   compares_records: { subject: string; month: string | null; requests: number; seconds: number | null };
   comparison_goes_on: NoData;

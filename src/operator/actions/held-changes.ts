@@ -322,12 +322,12 @@ function spreadOf({ brakes, groups, fields }: HeldSummary): NonNullable<Preview[
       what: { code: 'would_end_brake', entity, source, reason } as const,
       count: 1,
     })),
-    ...groups.map(({ operation, reason, count: held }) => ({
-      what: { code: 'held_for', operation, reason } as const,
+    ...groups.map(({ entity, operation, reason, count: held }) => ({
+      what: { code: 'held_for', entity, operation, reason } as const,
       count: held,
     })),
-    ...fields.map(({ field, count: changed }) => ({
-      what: { code: 'would_change_field', field } as const,
+    ...fields.map(({ entity, field, count: changed }) => ({
+      what: { code: 'would_change_field', entity, field } as const,
       count: changed,
     })),
   ];
