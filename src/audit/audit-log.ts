@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Fact } from '../model/facts/fact.js';
-import { isOutside, outside } from '../model/outside.js';
+import { withoutOutside } from '../model/outside.js';
 import type { Entity, JsonValue } from '../model/record.js';
 import { noteLastLine } from '../store/last-lines.js';
 import { boundedText, insertRows } from '../store/rows.js';
@@ -86,11 +86,6 @@ function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): AuditEnt
   if (entity !== 'customer' || reason === undefined || reason === null) return detail;
   if (typeof reason === 'string') return { ...detail, reason: impersonalReason(event, outcome ?? null, reason) };
   return { ...detail, reason: withoutOutside(reason) };
-}
-
-/** The same fact without the words of the service and the values of the row. */
-function withoutOutside(reason: NonNullable<NonNullable<AuditEntry['detail']>['reason']>): typeof reason {
-  return JSON.parse(JSON.stringify(reason, (_name, value) => (isOutside(value) ? outside('…') : value)));
 }
 
 /**

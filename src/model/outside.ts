@@ -37,6 +37,13 @@ export function isOutside(value: unknown): value is Outside {
   return typeof value === 'object' && value !== null && typeof (value as { outside?: unknown }).outside === 'string';
 }
 
+/**
+ * A copy without the texts from outside: each becomes `…`. For what names a person where nothing of that person may be kept.
+ */
+export function withoutOutside<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value, (_name, member) => (isOutside(member) ? outside('…') : member)));
+}
+
 function opened(text: string): Outside {
   return { outside: text } as unknown as Outside;
 }

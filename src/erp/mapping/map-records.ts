@@ -1,5 +1,6 @@
 import type { ErpRow } from '../../db/erp-database.js';
 import { firstFew, type RowFact, type RowProblems } from '../../model/facts/rows.js';
+import { withoutOutside } from '../../model/outside.js';
 import {
   type CustomerRecord,
   type JsonValue,
@@ -159,7 +160,8 @@ function customerCode(customer: OrderCustomer, own: JsonValue | undefined): Outc
   if (typeof own === 'string') return { value: own };
   if (customer.found === 'not-needed') return { value: null };
   if (customer.customerCode !== null) return { value: customer.customerCode };
-  const [because] = customer.problems;
+  // What stands in the customer's row may be about a person, and is told with the customer alone.
+  const [because] = withoutOutside(customer.problems);
   const problems = customer.problems.length;
   return { problem: { code: 'customer_not_sendable', customer: customer.key, problems, ...(because && { because }) } };
 }
