@@ -23,15 +23,25 @@ function failingAlert(progress: readonly WriteBackProgress[]): AlertFact | null 
   };
 }
 
+interface NoteTerms {
+  failuresInRow: number;
+  /** Something needs a person now, and not only after several failures in a row. */
+  isCertain: boolean;
+  /** Kinds that are written into a side table. */
+  bySideTable: readonly WriteBackKind[];
+  nowMs: number;
+}
+
 /**
  * Brings the alerts of the write-back in line with how it is, in the caller's transaction.
- * @param isCertain something needs a person now, and not only after several failures in a row
  */
 export async function noteWriteBackAlerts(
   tx: Tx,
   used: readonly WriteBackKind[],
-  { failuresInRow, isCertain, nowMs }: { failuresInRow: number; isCertain: boolean; nowMs: number },
+  { failuresInRow, isCertain, bySideTable, nowMs }: NoteTerms,
 ): Promise<void> {
+  // No statement of the settings writes these any more.
+  for (const kind of bySideTable) await endAlert(tx, `${writeBackCauses.moves}.${kind}`, nowMs);
   const progress = (await listWriteBack(tx)).filter(({ kind }) => used.includes(kind));
   const failing = failingAlert(progress);
   if (failing === null) await endAlert(tx, writeBackCauses.failing, nowMs);

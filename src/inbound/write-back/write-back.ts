@@ -60,7 +60,9 @@ export async function writeBack(
     await lease.write('note how the write-back went', async (tx) => {
       const at = nowMs();
       const detail = { ...result.written, refused: result.refused };
-      await noteWriteBackAlerts(tx, used, { failuresInRow: settings.alert.failuresInRow, isCertain, nowMs: at });
+      const { failuresInRow } = settings.alert;
+      const bySideTable = used.filter((kind) => settings.writeBack[kind].upsert === undefined);
+      await noteWriteBackAlerts(tx, used, { failuresInRow, isCertain, bySideTable, nowMs: at });
       if (Object.values(result.written).some((count) => count > 0) || result.refused > 0)
         await appendAudit(tx, { event: 'write_back', outcome: 'written', actor, detail }, at);
     });
