@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Fact } from '../model/facts/fact.js';
-import { withoutOutside } from '../model/outside.js';
+import { isOutside, outside } from '../model/outside.js';
 import type { Entity, JsonValue } from '../model/record.js';
 import { noteLastLine } from '../store/last-lines.js';
 import { boundedText, insertRows } from '../store/rows.js';
@@ -8,18 +8,21 @@ import type { Tx } from '../store/store.js';
 import { markDue } from '../store/write-back-due.js';
 
 /**
- * A reason as it may stand in a log that is never rewritten: for a customer without the words of the service or the values of
- * the row, which may be about a person. The words themselves stand with the message and its attempts, where `waybill forget`
- * can erase them. Orders name their customer by its code alone. Pure.
+ * A fact as it may stand in a log that is never rewritten: about a customer without the words of the service or the values of the
+ * row, which may be about a person. The words themselves stand with the message and its attempts, where `waybill forget` can
+ * erase them. Orders name their customer by its code alone, and an error's code is nobody's name. Pure.
  */
-function impersonalReason(event: string, outcome: string | null, reason: string): string {
-  if (event === 'parked' && outcome === 'unmapped')
-    return 'Its row in the ERP could not become a record; `waybill explain` says why.';
-  if (event !== 'attempt' && event !== 'parked') return reason;
-  // `HTTP 422 invalid_field: words of the service`, or our own
-  const [, status = reason, words = ''] = /^(HTTP \d{3}[^:]*): (.*)$/s.exec(reason) ?? [];
-  if (status === reason || /^(the answer's body broke off|no reason given)/.test(words)) return reason;
-  return /^HTTP 2\d\d$/.test(status) ? `${status}, but not the answer that was expected` : status;
+function impersonal(fact: Fact): Fact {
+  return leaveOut(fact) as Fact;
+}
+
+const leftOut = outside('…');
+
+function leaveOut(value: unknown, name = ''): unknown {
+  if (isOutside(value)) return name === 'errorCode' ? value : leftOut;
+  if (Array.isArray(value)) return value.map((one) => leaveOut(one, name));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([inner, member]) => [inner, leaveOut(member, inner)]));
 }
 
 type AuditEvent =
@@ -81,11 +84,13 @@ export async function appendAudit(tx: Tx, entry: AuditEntry | readonly AuditEntr
   }
 }
 
-function detailOf({ event, outcome, entity, detail = {} }: AuditEntry): AuditEntry['detail'] {
+function detailOf({ outcome, entity, detail = {} }: AuditEntry): AuditEntry['detail'] {
   const { reason } = detail;
-  if (entity !== 'customer' || reason === undefined || reason === null) return detail;
-  if (typeof reason === 'string') return { ...detail, reason: impersonalReason(event, outcome ?? null, reason) };
-  return { ...detail, reason: withoutOutside(reason) };
+  if (entity !== 'customer' || typeof reason !== 'object' || reason === null || !('code' in reason)) return detail;
+  // A sentence that has no code yet is ours, but for one about the row itself.
+  if (reason.code === 'legacy')
+    return outcome === 'unmapped' ? { ...detail, reason: { code: 'words_left_out' } } : detail;
+  return { ...detail, reason: impersonal(reason as Fact) };
 }
 
 /**
@@ -230,12 +235,9 @@ async function beginChain(tx: Tx, nowMs: number): Promise<Head> {
   return { chain, seq: 0, hash: first };
 }
 
-/**
- * A reason as it may stand in pauses and alerts, which `waybill forget` does not search: without the words of the service
- * where they may be about a person. Pure.
- */
-export function shownReason(entity: Entity, reason: string): string {
-  return entity === 'customer' ? impersonalReason('attempt', null, reason) : reason;
+/** A reason as it may stand in pauses and alerts, which `waybill forget` does not search. Pure. */
+export function shownReason(entity: Entity, reason: Fact): Fact {
+  return entity === 'customer' ? impersonal(reason) : reason;
 }
 
 /** When an event was last written; null: never, or the line is no longer kept. */

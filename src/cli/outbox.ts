@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { Fact } from '../model/facts/fact.js';
 import { recordsNamed } from '../operator/find-records.js';
 import { shorten } from '../operator/format.js';
 import {
@@ -74,7 +75,7 @@ async function listOutbox(
       const { entity, sourceKey, number, operation, state, parkClass, attempts, waitsFor } = message;
       const at = listedTime(message);
       const stands = parkClass && state === 'parked' ? `parked (${parkClass})` : state;
-      const why = shorten(message.flag ?? message.reason ?? '', 60);
+      const why = shorten(told(message.flag ?? message.reason, output), 60);
       const other = waitsFor === null ? '' : waitsForInWords[waitsFor];
       const when = at === null ? other : output.time(at);
       return [entity, sourceKey, number, operation, stands, attempts, when, why];
@@ -85,4 +86,8 @@ async function listOutbox(
       ? `The newest ${messages.length} of ${count}. For more use --limit, for sums --group-by reason.`
       : `${count} in all.`;
   output.line(`${shown} The story of one record: waybill explain <customer|order> KEY`);
+}
+
+function told(fact: Fact | null, output: CommandApp['output']): string {
+  return fact === null ? '' : output.tell(fact);
 }

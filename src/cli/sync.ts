@@ -291,7 +291,7 @@ function printDelivery(
     flagged > 0 && `${flagged} were delivered with a total that differs: waybill audit --event delivered`,
   );
   const left = open > 0 ? `. ${open} messages are left to the next run, or to a daemon.` : '';
-  if (stopped && !watched) output.line(`Delivery stopped: ${stopped}${left}`);
+  if (stopped && !watched) output.line(`Delivery stopped: ${output.tell(stopped)}${left}`);
   else if (open > 0 && !watched) output.line(`${open} wait for their next try or for their customer: waybill outbox`);
 }
 

@@ -117,7 +117,7 @@ function pausesInWords({ pauses }: Status, ago: Ago, time: (ms: number) => strin
   if (pauses.length === 0) return ['none'];
   return pauses.map(({ lane, cause, since_at, until_at, actor, reason }) => {
     const until = until_at === null ? 'until resumed' : `until ${time(until_at)}`;
-    return `${lane} (${cause}) since ${ago(since_at)}, ${until}, by ${actor}: ${reason}`;
+    return `${lane} (${cause}) since ${ago(since_at)}, ${until}, by ${actor}: ${tell(reason, { time })}`;
   });
 }
 

@@ -242,7 +242,7 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
     .filter(({ state }) => state === 'pending' || state === 'sending' || state === 'in_doubt')
     .reduce((sum, { count }) => sum + count, 0);
   const quiet = pauses.find(({ lane, cause }) => lane === 'deliver' && cause === 'quiet');
-  const doing = quiet ? quiet.reason : 'delivering';
+  const doing = quiet ? tell(quiet.reason) : 'delivering';
   return {
     level,
     text:

@@ -9,6 +9,7 @@ import { browseAudit, browseMessages, browseWebhooks } from '../operator/lists/b
 import { browseInvoices, invoicesInTurn } from '../operator/lists/browse-invoices.js';
 import { masker, personalValues } from '../operator/values/personal-data.js';
 import type { Tx } from '../store/store.js';
+import { factsInWords, tell } from '../words/words.js';
 import { sendCsv } from './csv.js';
 import { listedBy, nameIn, queryOf, textIn } from './filters.js';
 import { refuse } from './guard.js';
@@ -78,7 +79,7 @@ export const sendOutbox: Handler = async (request, reply, tools) => {
         one.operation,
         one.state,
         one.parkClass,
-        one.reason && cover(one.reason),
+        one.reason && cover(tell(one.reason)),
         one.attempts,
         iso(one.capturedAt),
         one.closedAt === null ? null : iso(one.closedAt),
@@ -125,7 +126,7 @@ export const sendAudit: Handler = async (request, reply, tools) => {
           line.messageId,
           line.attemptId,
           line.actor,
-          cover(JSON.stringify(line.detail)),
+          cover(JSON.stringify(factsInWords(line.detail))),
         ]),
       };
     },

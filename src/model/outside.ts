@@ -37,11 +37,22 @@ export function isOutside(value: unknown): value is Outside {
   return typeof value === 'object' && value !== null && typeof (value as { outside?: unknown }).outside === 'string';
 }
 
+/** A copy of data with each text from outside changed. */
+export function mapOutside<T>(data: T, change: (text: Outside) => Outside): T {
+  const map = (value: unknown): unknown => {
+    if (isOutside(value)) return change(value);
+    if (Array.isArray(value)) return value.map(map);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, map(member)]));
+  };
+  return map(data) as T;
+}
+
 /**
  * A copy without the texts from outside: each becomes `…`. For what names a person where nothing of that person may be kept.
  */
 export function withoutOutside<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value, (_name, member) => (isOutside(member) ? outside('…') : member)));
+  return mapOutside(value, () => outside('…'));
 }
 
 function opened(text: string): Outside {

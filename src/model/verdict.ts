@@ -1,3 +1,4 @@
+import type { Fact } from './facts/fact.js';
 import type { JsonValue } from './record.js';
 
 /** What one exchange with the service proves. The table in docs/architecture.md says what follows from each. */
@@ -7,44 +8,55 @@ export type Verdict =
    * is the record's state in the service's own word, where it says one, and `total` an order's total as it says it. `renamedFrom`
    * is the id before, where the id is a field of ours and this changed it.
    */
-  | { kind: 'delivered'; serviceId: string; flag: string | null; state?: string; total?: number; renamedFrom?: string }
+  | { kind: 'delivered'; serviceId: string; flag: Fact | null; state?: string; total?: number; renamedFrom?: string }
   /** The request may have taken effect: timeout, reset, cut-off answer, 5xx, any unlisted status. */
-  | { kind: 'in_doubt'; reason: string }
+  | { kind: 'in_doubt'; reason: Fact }
   /**
    * The endpoint's success status with a complete body that is no acknowledgement, or another 2xx with a JSON object.
    * `saysFailed`: the service itself says that it failed, which may be about this record alone.
    */
-  | { kind: 'invalid'; reason: string; saysFailed?: true }
+  | ({ kind: 'invalid'; reason: Fact; saysFailed?: true } & Partial<Refusal>)
   /** Provably nothing was sent. `tls`: the service's certificate was not accepted. */
-  | { kind: 'unavailable'; reason: string; tls: boolean }
+  | { kind: 'unavailable'; reason: Fact; tls: boolean }
   /**
    * The service asks for less. `retryAfterMs` is null when it does not say for how long. `mayHaveTakenEffect`: a 503 may come
    * from a gateway after the service behind it has acted; only a 429 is decided before.
    */
-  | { kind: 'throttled'; reason: string; retryAfterMs: number | null; mayHaveTakenEffect?: true }
-  | { kind: 'unauthorised'; reason: string }
+  | { kind: 'throttled'; reason: Fact; retryAfterMs: number | null; mayHaveTakenEffect?: true }
+  | { kind: 'unauthorised'; reason: Fact }
   /**
    * `mayHaveTakenEffect`: a redirect may follow a deed ("see other"). `others`: at the same endpoint other records pass, so that
    * a 403 is about this one; `pass still`: as they did when it was forbidden before.
    */
-  | { kind: 'misconfigured'; reason: string; mayHaveTakenEffect?: true; others?: 'passed' | 'pass still' }
+  | { kind: 'misconfigured'; reason: Fact; mayHaveTakenEffect?: true; others?: 'passed' | 'pass still' }
   /** The first request with this key is still running at the service. */
-  | { kind: 'busy'; reason: string }
-  | { kind: 'unknown_customer'; reason: string }
+  | { kind: 'busy'; reason: Fact }
+  | { kind: 'unknown_customer'; reason: Fact }
   /**
    * Something exists at the service under this key, or under another one. `existing`: the customer that the answer carries,
    * when it is exactly ours.
    */
-  | { kind: 'conflict'; reason: string; what: 'key_reused' | 'already_exists'; existing?: FoundRecord }
+  | { kind: 'conflict'; reason: Fact; what: 'key_reused' | 'already_exists'; existing?: FoundRecord }
   /** The service refuses these bytes; nothing took effect. */
-  | { kind: 'refused'; reason: string }
+  | ({ kind: 'refused'; reason: Fact } & Partial<Refusal>)
   /** We did not let it go: paused, stopped, or the lease was too short. Nothing was sent. */
-  | { kind: 'not_sent'; reason: string };
+  | { kind: 'not_sent'; reason: Fact };
+
+/** The service's own "no". */
+interface Refusal {
+  /** The same for refusals that differ in their numbers alone. */
+  likeness: string;
+}
 
 export type VerdictKind = Verdict['kind'];
 export type Delivered = Extract<Verdict, { kind: 'delivered' }>;
 /** Why there is no proper answer, whatever was asked. */
 export type Failure = Exclude<Verdict, Delivered>;
+
+/** Why an answer with the right status is not what was asked for. */
+export class Unusable {
+  constructor(readonly problem: Fact) {}
+}
 
 /** What a list page, an invoice or an order was read as. */
 export interface ReadAnswer<Value> {
@@ -58,7 +70,7 @@ export type LookUpFinding =
   | { kind: 'none' }
   | { kind: 'several'; count: number }
   /** Something was answered that proves nothing. */
-  | { kind: 'odd'; reason: string };
+  | { kind: 'odd'; reason: Fact };
 
 /** Exactly one record is exactly ours. */
 export interface FoundRecord {

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.js';
+import { tell } from '../words/words.js';
 import type { Explanation } from './explain-record.js';
 import { amountWithCurrency } from './format.js';
 import type { OrderAtService, RecordStory } from './tell-story.js';
@@ -44,7 +45,7 @@ function orderAtService(
     goneAt === null
       ? `${shown}, read ${time(readAt)}${isFinal ? '; final, so Waybill does not read it any more' : ''}`
       : `not at the service any more since ${time(goneAt)}, looked for ${time(readAt)}; ${status === null ? shown : `before that ${shown}`}. Nothing is created again.`,
-    ...(flag === null ? [] : [`to be looked at: ${flag}`]),
+    ...(flag === null ? [] : [`to be looked at: ${tell(flag)}`]),
   ];
 }
 

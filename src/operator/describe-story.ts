@@ -1,9 +1,12 @@
+import type { Fact } from '../model/facts/fact.js';
 import { shellWord } from '../model/shell-word.js';
 import type { Adoption } from '../outbound/outbox/adoptions.js';
 import { keyKnownUntil, mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
 import { isOtherRecord } from '../outbound/outbox/message.js';
-import { describePause, describeRemedy, type LanePause, laneArguments } from '../store/lane-pauses.js';
-import { tell } from '../words/words.js';
+import { type LanePause, laneArguments } from '../store/lane-pauses.js';
+import type { Reader } from '../words/sentence.js';
+import { remedyForPause, tellPause } from '../words/tell-pause.js';
+import { remedyFor, tell } from '../words/words.js';
 import type { OperatorContext } from './actions/decide-message.js';
 import { replacedInWords } from './story-timeline.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
@@ -46,6 +49,7 @@ export const inErpTime = '(as changedAt writes it: local time, or UTC where the 
 export function describeStory(story: RecordStory, context: StoryContext): StoryInWords {
   const words: StoryInWords = { where: '', why: [], todo: [] };
   const { time } = context;
+  const say = (fact: Fact) => tell(fact, context);
   const message = story.messages.at(-1);
   if (story.unsettled)
     words.why.push(
@@ -72,7 +76,7 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
     case 'delivered':
       if (message.operation === 'delete') {
         words.where = `Removed from the service, where it was ${message.serviceId}${message.closedAt === null ? '' : `; acknowledged on ${time(message.closedAt)}`}.`;
-        if (message.flag) words.why.push(`A person should look at it: ${message.flag}`);
+        if (message.flag) words.why.push(`A person should look at it: ${say(message.flag)}`);
         break;
       }
       if (story.binding?.said) {
@@ -85,7 +89,7 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
       } else
         words.where = `At the service, acknowledged as ${message.serviceId}${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}.`;
       if (message.flag) {
-        words.why.push(`A person should look at it: ${message.flag}`);
+        words.why.push(`A person should look at it: ${say(message.flag)}`);
         words.todo.push({
           text: `Compare the record ${message.serviceId} at the service with the ERP.`,
           command: null,
@@ -96,11 +100,11 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
       if (message.operation === 'create' && !story.binding) words.where = 'Not sent, and not to be sent.';
       else if (story.adoption) words.where = `At the service as ${story.adoption.serviceId}; nothing is to be sent.`;
       else words.where = 'Nothing to send: the service holds these values already.';
-      if (message.operation === 'create' && !story.binding && message.reason) words.why.push(message.reason);
+      if (message.operation === 'create' && !story.binding && message.reason) words.why.push(say(message.reason));
       break;
     case 'discarded':
       words.where = `Discarded by an operator${message.closedAt === null ? '' : ` on ${time(message.closedAt)}`}; it will not be sent.`;
-      if (message.reason) words.why.push(message.reason);
+      if (message.reason) words.why.push(say(message.reason));
       words.todo.push({ text: 'A change to its row in the ERP creates a new message.', command: null });
       break;
     case 'sending':
@@ -115,7 +119,11 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
       break;
     case 'parked':
       words.where = `Parked: it waits for a person (${parkClassInWords[message.parkClass ?? 'refused']}).`;
-      if (message.reason) words.why.push(message.reason);
+      if (message.reason) {
+        words.why.push(say(message.reason));
+        const remedy = remedyFor(message.reason, context);
+        if (remedy !== null) words.todo.push({ text: remedy, command: null });
+      }
       adviseParked(story, message, context, words);
       break;
   }
@@ -158,7 +166,7 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
   else if (message.operation === 'update' && !story.binding) {
     const cause = older ?? discarded;
     words.why.push(
-      `It is a change, and the record itself was never acknowledged${cause ? `: revision ${cause.revision} is ${stateInWords(cause)}: ${cause.reason ?? 'no reason on record'}` : '.'}`,
+      `It is a change, and the record itself was never acknowledged${cause ? `: revision ${cause.revision} is ${stateInWords(cause)}: ${reasonInWords(cause, context)}` : '.'}`,
     );
     if (!older) {
       words.why.push('Nothing under way can change that: it will never be sent.');
@@ -168,10 +176,10 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
   }
   if (story.customer && !story.customer.binding) describeCustomer(story.customer, context, words);
   for (const pause of pauses) {
-    words.why.push(describePause(pause, time));
+    words.why.push(tellPause(pause, { time }));
     if (pause.until_at === null)
       words.todo.push({
-        text: `${describeRemedy(pause)}.`,
+        text: `${remedyForPause(pause)}.`,
         command: `waybill resume ${laneArguments(pause.lane)} --reason "…"`,
       });
   }
@@ -181,16 +189,17 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
   }
   describeNext(story, message, { context, isForgotten, words });
   if (words.why.length === before) {
-    const said = message.reason ? ` The last try said: ${message.reason}.` : '';
+    const said = message.reason ? ` The last try said: ${reasonInWords(message, context)}.` : '';
     words.why.push(`It is due now; the next delivery sends it.${said}`);
     words.todo.push({ text: 'If no daemon is running, send it from here.', command: 'waybill sync deliver' });
   }
 }
 
-function describeCustomer(customer: StoryCustomer, { time, nowMs }: StoryContext, words: StoryInWords): void {
+function describeCustomer(customer: StoryCustomer, context: StoryContext, words: StoryInWords): void {
+  const { time, nowMs } = context;
   const { newest, sourceKey } = customer;
   let how = 'was never captured: is its row in the ERP, and eligible?';
-  if (newest?.state === 'parked') how = `is ${stateInWords(newest)}: ${newest.reason ?? 'no reason on record'}`;
+  if (newest?.state === 'parked') how = `is ${stateInWords(newest)}: ${reasonInWords(newest, context)}`;
   else if (newest) {
     how = `is ${stateInWords(newest)}${nextInWords(newest, nowMs, time)}.`;
   }
@@ -205,18 +214,17 @@ function describeCustomer(customer: StoryCustomer, { time, nowMs }: StoryContext
 function describeNext(
   story: RecordStory,
   message: StoryMessage,
-  {
-    context: { nowMs, time },
-    isForgotten,
-    words,
-  }: { context: StoryContext; isForgotten: boolean; words: StoryInWords },
+  { context, isForgotten, words }: { context: StoryContext; isForgotten: boolean; words: StoryInWords },
 ): void {
+  const { nowMs, time } = context;
   if (message.waitsFor === 'scan') {
     words.why.push(`It ${waitsForScan}.`);
     words.todo.push({ text: 'If no scan is running, run one to its end.', command: 'waybill sync capture' });
   } else if (message.nextAttemptAt !== null && message.nextAttemptAt > nowMs) {
     const next = `${isForgotten ? 'Next look-up' : 'Next try'} at ${time(message.nextAttemptAt)}`;
-    words.why.push(`${next}${message.reason ? `; the last one said: ${message.reason.replace(/\.$/, '')}` : ''}.`);
+    words.why.push(
+      `${next}${message.reason ? `; the last one said: ${reasonInWords(message, context).replace(/\.$/, '')}` : ''}.`,
+    );
     if (!isForgotten) words.todo.push({ text: 'Try now instead.', command: operate('retry', story) });
   }
 }
@@ -300,6 +308,10 @@ function adviseParked(
       break;
     }
   }
+}
+
+function reasonInWords({ reason }: StoryMessage, reader: Reader): string {
+  return reason === null ? 'no reason on record' : tell(reason, reader);
 }
 
 function operate(action: string, { entity, sourceKey }: RecordStory): string {

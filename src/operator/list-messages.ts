@@ -1,7 +1,10 @@
+import type { Fact } from '../model/facts/fact.js';
 import type { Entity } from '../model/record.js';
 import type { MessageState, ParkClass } from '../outbound/outbox/message.js';
+import { factOf, withFact } from '../store/fact-columns.js';
 import { joinConditions, ofRecords, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
+import { tell } from '../words/words.js';
 import type { FoundRecord } from './find-records.js';
 import type { StoryMessage } from './tell-story.js';
 
@@ -20,19 +23,44 @@ export interface MessageFilter {
   /** Only messages of these records; `recordsNamed` and `recordsMeant` make them of what people type. */
   records?: readonly Pick<FoundRecord, 'entity' | 'sourceKey'>[];
   parkClass?: ParkClass;
-  /** Text that the reason contains, in any case. */
+  /** Text that the reason contains as it is told, in any case. `saysReason` compares it: no database can. */
   reasonLike?: string;
+}
+
+/** Whether a reason contains the text of the filter. */
+export function saysReason({ reasonLike }: MessageFilter, reason: Fact | null): boolean {
+  if (reasonLike === undefined) return true;
+  return reason !== null && tell(reason).toLowerCase().includes(reasonLike.toLowerCase());
+}
+
+/** Rows that are read at once to compare their reasons. */
+const batchSize = 1_000;
+
+/**
+ * Rows whose reason says what the filter asks for.
+ * @param read the rows in the order of their ids that come after the one before, at most so many
+ */
+export async function rowsThatSay<Row extends { id: number; reasonCode: string | null; reasonData: string | null }>(
+  filter: MessageFilter,
+  limit: number,
+  read: (before: Row | null, most: number) => Promise<Row[]>,
+): Promise<Row[]> {
+  if (filter.reasonLike === undefined) return read(null, limit);
+  const found: Row[] = [];
+  for (let last: Row | null = null; found.length < limit; ) {
+    const rows: Row[] = await read(last, batchSize);
+    found.push(...rows.filter(({ reasonCode, reasonData }) => saysReason(filter, factOf(reasonCode, reasonData))));
+    last = rows.at(-1) ?? null;
+    if (rows.length < batchSize) break;
+  }
+  return found.slice(0, limit);
 }
 
 /**
  * The filter as a condition over table `m`, with its parameters.
  * @param isScan rows are read in the order of their ids: the index of states would lead to a million rows that have to be sorted
  */
-export function filterSql(
-  { dialect: { caseless } }: Tx,
-  { states, entity, source, records, parkClass, reasonLike }: MessageFilter,
-  isScan = false,
-) {
+export function filterSql({ states, entity, source, records, parkClass, reasonLike }: MessageFilter, isScan = false) {
   const state = isScan ? "COALESCE(m.state,'')" : 'm.state';
   return joinConditions('AND', [
     [`${state} IN ${placeholders(states?.length ?? 0)}`, ...(states ?? [undefined])],
@@ -40,10 +68,7 @@ export function filterSql(
     ['m.source=?', source],
     ofRecords(records, 'm.'),
     [`${state}='parked' AND m.park_class=?`, parkClass],
-    [
-      `${caseless('m.reason')} LIKE ${caseless('?')} ESCAPE '!'`,
-      reasonLike === undefined ? undefined : `%${reasonLike.replace(/[!%_]/g, '!$&')}%`,
-    ],
+    ...(reasonLike === undefined ? [] : ([['m.reason_code IS NOT NULL']] as const)),
   ]);
 }
 
@@ -65,22 +90,34 @@ export async function listMessages(
   limit: number,
   between?: IdRange & { isScan: boolean },
 ): Promise<ListedMessage[]> {
-  const matching = filterSql(tx, filter, between?.isScan);
+  const matching = filterSql(filter, between?.isScan);
   // Few match: a database that would rather walk down the ids than sort them would walk past a million.
   const order = between && !between.isScan ? 'm.id+0' : 'm.id';
   const where = between ? `m.id>=? AND m.id<? AND ${matching.where}` : matching.where;
   const parameters = between ? [between.from, between.below, ...matching.parameters] : matching.parameters;
-  return tx.rows(
-    `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason, m.attempts,
-            m.next_attempt_at, m.waits_for, m.captured_at, m.closed_at, m.service_id, m.flag
-       FROM outbox_message m WHERE ${where} ORDER BY ${order} DESC LIMIT ${Math.trunc(limit)}`,
-    parameters,
+  type Row = Omit<ListedMessage, 'reason' | 'flag'> & { reasonCode: string | null; reasonData: string | null };
+  const rows = await rowsThatSay<Row>(filter, limit, (last, most) =>
+    tx.rows(
+      `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason_code,
+              m.reason_data, m.attempts, m.next_attempt_at, m.waits_for, m.captured_at, m.closed_at, m.service_id, m.flag_code, m.flag_data
+         FROM outbox_message m WHERE ${where}${last ? ' AND m.id<?' : ''} ORDER BY ${order} DESC LIMIT ${Math.trunc(most)}`,
+      last ? [...parameters, last.id] : parameters,
+    ),
   );
+  return rows.map((row) => withFact(withFact(row, 'reason'), 'flag'));
 }
 
 export async function countMessages(tx: Tx, filter: MessageFilter): Promise<number> {
-  const { where, parameters } = filterSql(tx, filter);
-  return (await tx.value<number>(`SELECT COUNT(*) FROM outbox_message m WHERE ${where}`, parameters)) ?? 0;
+  const { where, parameters } = filterSql(filter);
+  if (filter.reasonLike === undefined)
+    return (await tx.value<number>(`SELECT COUNT(*) FROM outbox_message m WHERE ${where}`, parameters)) ?? 0;
+  const reasons = await tx.rows<{ reasonCode: string; reasonData: string; count: number }>(
+    `SELECT m.reason_code, m.reason_data, COUNT(*) AS count FROM outbox_message m WHERE ${where}
+      GROUP BY m.reason_code, m.reason_data`,
+    parameters,
+  );
+  const counted = reasons.filter(({ reasonCode, reasonData }) => saysReason(filter, factOf(reasonCode, reasonData)));
+  return counted.reduce((sum, { count }) => sum + count, 0);
 }
 
 export const groupings = ['reason', 'state', 'entity'] as const;
@@ -96,12 +133,10 @@ interface MessageGroup {
 }
 
 /** Neither database has a regular expression that both understand, but ten REPLACEs are the same on both. */
-const reasonWithoutDigits = [...'0123456789'].reduce(
+const dataWithoutDigits = [...'0123456789'].reduce(
   (sql, digit) => `REPLACE(${sql},'${digit}','#')`,
-  "COALESCE(m.reason,'')",
+  "COALESCE(m.reason_data,'')",
 );
-
-const groupSql: Record<Grouping, string> = { reason: reasonWithoutDigits, state: 'm.state', entity: 'm.entity' };
 
 /** Messages that match, counted by what they have in common, the largest group first. "Order 17" and "order 4711" are one. */
 export async function groupMessages(
@@ -110,16 +145,29 @@ export async function groupMessages(
   by: Grouping,
   limit: number,
 ): Promise<MessageGroup[]> {
-  const { where, parameters } = filterSql(tx, filter);
-  const parkClass = by === 'entity' ? 'NULL' : 'm.park_class';
-  const rows = await tx.rows<{ grp: string; cls: string | null; n: number; oldestAt: number }>(
-    `SELECT ${groupSql[by]} AS grp, ${parkClass} AS cls, COUNT(*) AS n, MIN(m.captured_at) AS oldest_at
-       FROM outbox_message m WHERE ${where} GROUP BY grp, cls ORDER BY n DESC LIMIT 10000`,
+  const { where, parameters } = filterSql(filter);
+  const isByReason = by === 'reason' || filter.reasonLike !== undefined;
+  // What is looked for in the sentence may be a number.
+  const data = filter.reasonLike === undefined ? dataWithoutDigits : 'm.reason_data';
+  const reason = isByReason ? `COALESCE(m.reason_code,'') AS code, ${data} AS data` : "'' AS code, '' AS data";
+  const rows = await tx.rows<{
+    grp: string;
+    cls: string | null;
+    code: string;
+    sample: string | null;
+    n: number;
+    oldestAt: number;
+  }>(
+    `SELECT ${by === 'reason' ? "''" : `m.${by}`} AS grp, ${by === 'entity' ? 'NULL' : 'm.park_class'} AS cls, ${reason},
+            MIN(m.reason_data) AS sample, COUNT(*) AS n, MIN(m.captured_at) AS oldest_at
+       FROM outbox_message m WHERE ${where} GROUP BY grp, cls, code, data ORDER BY n DESC LIMIT 10000`,
     parameters,
   );
   const groups = new Map<string, MessageGroup>();
-  for (const { grp, cls, n, oldestAt } of rows) {
-    const group = by === 'reason' ? grp.replace(/#+/g, '#') : grp;
+  for (const { grp, cls, code, sample, n, oldestAt } of rows) {
+    const fact = code === '' ? null : factOf<Fact>(code, sample);
+    if (!saysReason(filter, fact)) continue;
+    const group = by === 'reason' ? (fact === null ? '' : tell(fact)).replace(/\d+/g, '#') : grp;
     const name = JSON.stringify([group, cls]);
     const known = groups.get(name) ?? { count: 0, oldestAt };
     groups.set(name, {
@@ -165,7 +213,7 @@ export async function countOutbox(tx: Tx): Promise<OutboxCounts> {
     ),
     oldestPendingAt: await oldestAt('pending'),
     oldestInDoubtAt: await oldestAt('in_doubt'),
-    flagged: await count("outbox_message WHERE state='delivered' AND flag IS NOT NULL"),
+    flagged: await count("outbox_message WHERE state='delivered' AND flag_code IS NOT NULL"),
     unsettled: await count('unsettled'),
     stranded: await count(
       `(

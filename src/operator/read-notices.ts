@@ -2,8 +2,9 @@ import type { Settings } from '../config/settings.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { readBrakes } from '../store/job-runs.js';
-import { describePause, laneArguments, listPauses } from '../store/lane-pauses.js';
+import { laneArguments, listPauses } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
+import { tellPause } from '../words/tell-pause.js';
 import { tell } from '../words/words.js';
 import { countUpTo, mostCounted } from './lists/browse.js';
 
@@ -35,7 +36,7 @@ export async function readNotices(
   const behind = waiting === null ? '' : ` ${waitingInWords(waiting)}`;
   return [
     ...holding.map((pause) => ({
-      text: `${describePause(pause, time)}. By ${pause.actor}.${holdsDelivery(pause) ? behind : ''}`,
+      text: `${tellPause(pause, { time })}. By ${pause.actor}.${holdsDelivery(pause) ? behind : ''}`,
       end: pause.until_at === null ? `waybill resume ${laneArguments(pause.lane)} --reason "…"` : null,
     })),
     ...(await readBrakes(tx)).map(({ entity, source = '', reason }) => ({

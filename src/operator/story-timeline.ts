@@ -1,6 +1,6 @@
 import type { AuditLine } from '../audit/read-audit.js';
 import type { Fact } from '../model/facts/fact.js';
-import { tellWhole } from '../words/words.js';
+import { tell, tellWhole } from '../words/words.js';
 import type { RecordStory, StoryAttempt } from './tell-story.js';
 
 interface TimelineEntry {
@@ -81,7 +81,7 @@ function attemptEntry(attempt: StoryAttempt, revision: string): TimelineEntry {
   return {
     at: attempt.startedAt ?? attempt.intendedAt,
     text: `${heading}${requestId ? `; the service's request id: ${requestId}` : ''}${traceId ? `; trace ${traceId}` : ''}`,
-    more: [...(reason ? [`reason: ${reason}`] : []), ...(excerpt ? [`answer: ${excerpt}`] : [])],
+    more: [...(reason ? [`reason: ${tell(reason)}`] : []), ...(excerpt ? [`answer: ${excerpt}`] : [])],
   };
 }
 

@@ -4,6 +4,7 @@ import type { ErpWriter } from '../erp/write-back/erp-writer.js';
 import { type PullResult, pull } from '../inbound/invoices/pull.js';
 import { lastPull } from '../inbound/invoices/pull-record.js';
 import { type WriteBackResult, writeBack } from '../inbound/write-back/write-back.js';
+import { legacy } from '../model/facts/fact.js';
 import { type Entity, inSource, sourceNames } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
@@ -17,6 +18,7 @@ import type { ServiceClient } from '../service/service-client.js';
 import { type RecordedJob, recordSuccess, requestWakeUp } from '../store/job-runs.js';
 import { type Condition, joinConditions, placeholders } from '../store/rows.js';
 import type { Store } from '../store/store.js';
+import { tell } from '../words/words.js';
 import { countMessages } from './list-messages.js';
 
 /** How many messages are pending, being sent or in doubt; with `only`, of these records. */
@@ -266,13 +268,13 @@ async function watch(
   }
   result.open = asked('deliver') ? await countOpen(store, only) : 0;
   const left = [
-    ...quiet.map(({ lane, reason }) => `${lane} is ${reason}`),
+    ...quiet.map(({ lane, reason }) => `${lane} is ${tell(reason)}`),
     open > 0 ? `${open} messages are still open` : '',
     pulled ? '' : 'it has not pulled the invoices yet',
   ].filter(Boolean);
   result.deliver = {
     ...emptyDeliverResult(),
-    stopped: left.length > 0 ? `${holder} delivers, and ${left.join(', and ')}` : null,
+    stopped: left.length > 0 ? legacy(`${holder} delivers, and ${left.join(', and ')}`) : null,
     watched: holder,
   };
   return null;

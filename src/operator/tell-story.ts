@@ -3,7 +3,7 @@ import type { Entity } from '../model/record.js';
 import { type Adoption, adoptionOf } from '../outbound/outbox/adoptions.js';
 import type { SaidBinding } from '../outbound/outbox/binding-holders.js';
 import type { MessageState, Operation, ParkClass, WaitsFor } from '../outbound/outbox/message.js';
-import { factOf } from '../store/fact-columns.js';
+import { factOf, withFact } from '../store/fact-columns.js';
 import type { Tx } from '../store/store.js';
 
 export interface StoryMessage {
@@ -17,7 +17,7 @@ export interface StoryMessage {
   bodyHash: string | null;
   state: MessageState;
   parkClass: ParkClass | null;
-  reason: string | null;
+  reason: Fact | null;
   /** When it is tried or looked up next; null: see `waitsFor`, or it has come to its end. */
   nextAttemptAt: number | null;
   waitsFor: WaitsFor | null;
@@ -28,7 +28,7 @@ export interface StoryMessage {
   /** When the last request for it had ended here at the latest; null: it had none, or its end is not known. */
   endedAt: number | null;
   serviceId: string | null;
-  flag: string | null;
+  flag: Fact | null;
   capturedAt: number;
   closedAt: number | null;
 }
@@ -45,7 +45,7 @@ export interface StoryAttempt {
   status: number | null;
   /** null: no outcome is on record. */
   verdict: string | null;
-  reason: string | null;
+  reason: Fact | null;
   requestId: string | null;
   traceId: string | null;
   excerpt: string | null;
@@ -72,7 +72,7 @@ export interface OrderAtService {
   /** Since when the service has it no more; null: it has. */
   goneAt: number | null;
   /** Why a person should look, or null. */
-  flag: string | null;
+  flag: Fact | null;
 }
 
 /** Where the customer that an order waits for stands. */
@@ -150,13 +150,13 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
 }
 
 async function messagesOf(tx: Tx, entity: Entity, sourceKey: string, limit: number): Promise<StoryMessage[]> {
-  const rows = await tx.rows<StoryMessage>(
-    `SELECT id, revision, operation, generation, number, customer_key, idempotency_key, body_hash, state, park_class, reason,
-            next_attempt_at, waits_for, attempts, claimed_at, first_sent_at, ended_at, service_id, flag, captured_at, closed_at
+  const rows = await tx.rows<Omit<StoryMessage, 'reason' | 'flag'>>(
+    `SELECT id, revision, operation, generation, number, customer_key, idempotency_key, body_hash, state, park_class, reason_code,
+            reason_data, next_attempt_at, waits_for, attempts, claimed_at, first_sent_at, ended_at, service_id, flag_code, flag_data, captured_at, closed_at
        FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision DESC LIMIT ${limit}`,
     [entity, sourceKey],
   );
-  return rows.reverse();
+  return rows.reverse().map((row) => withFact(withFact(row, 'reason'), 'flag'));
 }
 
 async function attemptsOf(
@@ -167,9 +167,9 @@ async function attemptsOf(
   const name = [entity, sourceKey];
   const from = 'FROM attempt a JOIN outbox_message m ON m.id=a.message_id WHERE m.entity=? AND m.source_key=?';
   const all = (await tx.value<number>(`SELECT COUNT(*) ${from}`, name)) ?? 0;
-  const others = await tx.rows<StoryAttempt>(
+  const others = await tx.rows<Omit<StoryAttempt, 'reason'>>(
     `SELECT a.id, a.message_id, a.number, a.purpose, a.intended_at, a.started_at, a.duration_ms, a.status, a.verdict,
-            a.reason, a.request_id, a.trace_id, a.excerpt
+            a.reason_code, a.reason_data, a.request_id, a.trace_id, a.excerpt
        ${from} ORDER BY a.id DESC LIMIT ${maxAttempts}`,
     name,
   );
@@ -180,25 +180,38 @@ async function attemptsOf(
       ORDER BY revision DESC LIMIT ${maxMessages}`,
     name,
   );
-  const attempts = [...others.reverse(), ...delivered.reverse()].sort((a, b) => a.intendedAt - b.intendedAt);
+  const undelivered = others.reverse().map((row) => withFact(row, 'reason'));
+  const attempts = [...undelivered, ...delivered.reverse()].sort((a, b) => a.intendedAt - b.intendedAt);
   return { attempts, attemptsLeftOut: all - others.length };
 }
 
 async function bindingOf(tx: Tx, entity: Entity, sourceKey: string): Promise<StoryBinding | null> {
   const [row] = await tx.rows(
-    `SELECT service_id, revision, acknowledged_at, said_by, said_check, read_state, read_at, read_id, read_flag AS flag, gone_at,
+    `SELECT service_id, revision, acknowledged_at, said_by, said_check, read_state, read_at, read_id, read_flag_code, read_flag_data, gone_at,
             service_status AS status, service_total AS total
        FROM binding WHERE entity=? AND source_key=?`,
     [entity, sourceKey],
   );
   if (!row) return null;
-  const { serviceId, revision, acknowledgedAt, saidBy, saidCheck, readId, readState, ...read } = row;
+  const {
+    serviceId,
+    revision,
+    acknowledgedAt,
+    saidBy,
+    saidCheck,
+    readId,
+    readState,
+    readFlagCode,
+    readFlagData,
+    ...read
+  } = row;
+  const flag = factOf(readFlagCode, readFlagData);
   const wasRead = read.readAt !== null && readId === serviceId;
   return {
     serviceId,
     revision,
     acknowledgedAt,
     said: saidBy === null ? null : { by: saidBy, check: saidCheck ?? '' },
-    atService: wasRead ? { ...read, isFinal: readState === 'final' } : null,
+    atService: wasRead ? { ...read, flag, isFinal: readState === 'final' } : null,
   };
 }

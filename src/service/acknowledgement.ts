@@ -1,10 +1,13 @@
 import { z } from 'zod';
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { AcknowledgementSettings } from '../config/sections/service-answers.js';
+import type { Fact } from '../model/facts/fact.js';
+import type { TextProblem } from '../model/facts/service.js';
+import { outside } from '../model/outside.js';
 import type { Entity } from '../model/record.js';
 import { valueAt } from '../model/record.js';
-import type { Delivered } from '../model/verdict.js';
-import { isDecimal, whyNoAmount } from './amount.js';
+import { type Delivered, Unusable } from '../model/verdict.js';
+import { whyNoAmount } from './amount.js';
 import type { AnswerPlaces } from './failure-mark.js';
 import type { Expectation } from './judge.js';
 import { isExact } from './parse-json.js';
@@ -18,7 +21,7 @@ const acknowledgedText = z
   .string()
   .min(1)
   .max(255)
-  .refine((value) => !unfit.test(value), 'holds what is no text');
+  .refine((value) => !unfit.test(value));
 
 /** What the service calls a record. Digits that JavaScript would round arrive as text by `parseJson`, so that an id keeps all of them. */
 export const acknowledgedId = z.union([acknowledgedText, z.number().int().safe().transform(String)]);
@@ -35,9 +38,31 @@ export const endpointNames = {
 } as const;
 
 const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
-/** A number in place of a state is no state, nor is one that comes as text because JavaScript would round it. */
-const stateText = acknowledgedText.refine((value) => !number.test(value) || isExact(value), 'is a number');
+const isState = (value: string) => !number.test(value) || isExact(value);
 const createdAt = z.iso.datetime({ offset: true });
+
+/** Why a value is no text that is kept as it is; null: it is one. */
+function whyNoText(value: unknown): TextProblem | null {
+  if (value === undefined) return 'missing';
+  if (typeof value !== 'string') return typeof value === 'number' ? 'number' : 'no_text';
+  if (value === '') return 'empty';
+  if (value.length > 255) return 'too_long';
+  return unfit.test(value) ? 'unreadable' : null;
+}
+
+function whyNoId(value: unknown): TextProblem | null {
+  return Number.isSafeInteger(value) ? null : whyNoText(value);
+}
+
+/** A number in place of a state is no state, nor is one that comes as text because JavaScript would round it. */
+function whyNoState(value: unknown): TextProblem | null {
+  return whyNoText(value) ?? (isState(value as string) ? null : 'number');
+}
+
+function whyNoTime(value: unknown): TextProblem | null {
+  if (value === undefined) return 'missing';
+  return createdAt.safeParse(value).success ? null : 'no_time';
+}
 
 export interface AcknowledgementRequest {
   entity: Entity;
@@ -61,8 +86,8 @@ export function expectAcknowledgement(
   request: AcknowledgementRequest,
 ): Expectation<Delivered> {
   const { entity, operation, successStatus, expectedId } = request;
-  const gone = (serviceId: string) => (reason: string) =>
-    ({ kind: 'delivered', serviceId, flag: `The service did not have it any more: ${reason}` }) as const;
+  const gone = (serviceId: string) => (reason: Fact) =>
+    ({ kind: 'delivered', serviceId, flag: { code: 'was_not_there', reason } }) as const;
   return {
     asks: operation,
     entity,
@@ -94,40 +119,35 @@ function readAcknowledgement(
   profile: AcknowledgementProfile,
   request: AcknowledgementRequest,
   value: unknown,
-): Delivered | string {
+): Delivered | Unusable {
   const { acknowledgement: places } = profile;
-  const invalid = (reason: string) => `no valid acknowledgement: ${reason}`;
-  if (value === undefined) return invalid('the body is no JSON, or says one thing twice');
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return invalid('the body is no JSON object');
+  if (value === undefined) return new Unusable({ code: 'no_json' });
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return new Unusable({ code: 'no_json_object' });
   const isOrder = request.entity === 'order';
   const isNewOrder = isOrder && request.operation === 'create';
 
-  const problems: string[] = [];
-  const read = <T>(place: string, schema: z.ZodType<T>, required: boolean): T | null => {
-    const found = valueAt(value, place);
-    if (found === undefined && !required) return null;
-    const parsed = schema.safeParse(found);
-    if (parsed.success) return parsed.data;
-    problems.push(`${place}: ${parsed.error.issues[0]?.message}`);
-    return null;
-  };
-  const given = read(isOrder ? places.orderId : places.customerId, acknowledgedId, isNewOrder);
+  const idPlace = isOrder ? places.orderId : places.customerId;
+  const id = valueAt(value, idPlace);
+  const noId = id === undefined && !isNewOrder ? null : whyNoId(id);
+  if (noId !== null) return new Unusable({ code: 'unusable_text', place: idPlace, problem: noId });
+  const given = id === undefined ? null : String(id);
   const statePlace = isOrder ? places.orderState : places.customerState;
-  const said = read(statePlace, isNewOrder ? stateText : z.unknown(), isNewOrder);
+  const said = valueAt(value, statePlace);
+  const noState = isNewOrder ? whyNoState(said) : null;
+  if (noState !== null) return new Unusable({ code: 'unusable_text', place: statePlace, problem: noState });
   const sum = isOrder ? totalAt(profile, value, isNewOrder) : null;
-  if (typeof sum === 'string') problems.push(sum);
-  if (isNewOrder) read(places.orderCreatedAt, createdAt, true);
-  const [problem] = problems;
-  if (problem !== undefined || typeof sum === 'string') return invalid(problem ?? '');
+  if (sum instanceof Unusable) return sum;
+  const noTime = isNewOrder ? whyNoTime(valueAt(value, places.orderCreatedAt)) : null;
+  if (noTime !== null) return new Unusable({ code: 'unusable_text', place: places.orderCreatedAt, problem: noTime });
 
   const { expectedId, newId = null } = request;
   const serviceId = given ?? newId ?? expectedId;
-  if (!serviceId) return invalid('the body names no id');
+  if (!serviceId) return new Unusable({ code: 'names_no_id' });
   if (expectedId !== null && given !== null && given !== expectedId && given !== newId)
-    return invalid(`the answer is about ${given}, not ${expectedId}`);
+    return new Unusable({ code: 'other_record', found: outside(given), expected: expectedId });
   const isRenamed = newId !== null && serviceId === newId;
-  const kept =
-    newId !== null && !isRenamed ? `The service calls it ${serviceId} still, and was to call it ${newId}.` : null;
+  const kept = newId !== null && !isRenamed ? ({ code: 'id_not_changed', serviceId, newId } as const) : null;
   const state = acknowledgedText.safeParse(said).data;
   return {
     kind: 'delivered',
@@ -141,42 +161,42 @@ function readAcknowledgement(
 
 /**
  * The total that an answer gives of an order; null: none, or none that `service.checkTotal` asks for.
- * @returns a text that says why it is no total
  */
-function totalAt(profile: TotalProfile, answer: unknown, isRequired: boolean): number | null | string {
+function totalAt(profile: TotalProfile, answer: unknown, isRequired: boolean): number | null | Unusable {
   const place = profile.acknowledgement.orderTotal;
   const found = valueAt(answer, place) ?? null;
-  const problem = whyNoAmount(found);
-  if (problem === null) return found as number;
+  if (Number.isSafeInteger(found)) return found as number;
   if (profile.checkTotal === 'off' || (found === null && !isRequired)) return null;
-  const advice = isDecimal(found) ? '. If the service gives totals in another unit, set service.checkTotal: off' : '';
-  return `${place}: ${problem}${advice}`;
+  const problem = whyNoAmount(found, place, 'service.checkTotal');
+  return problem && new Unusable(problem);
 }
 
-function totalFlag(profile: AcknowledgementProfile, expected: bigint | null, acknowledged: number | null) {
+function totalFlag(profile: AcknowledgementProfile, expected: bigint | null, acknowledged: number | null): Fact | null {
   if (profile.checkTotal === 'off' || expected === null || acknowledged === null) return null;
   if (BigInt(acknowledged) === expected) return null;
-  return `The service acknowledged a total of ${acknowledged}; the lines add up to ${expected}.`;
+  return { code: 'total_differs', found: acknowledged, expected: String(expected) };
 }
 
 const namedId = z.union([z.string(), z.number().int().safe().transform(String)]);
 
 /**
  * What the answer to the question for one order says of it. Pure.
- * @returns a text that says why it is no such answer
  */
 export function readOrderAnswer(
   profile: Pick<ServiceSettings, 'checkTotal'> & { acknowledgement: OrderPlaces },
   orderId: string,
   value: unknown,
-): { status: string; total: number | null } | string {
+): { status: string; total: number | null } | Unusable {
   const places = profile.acknowledgement;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'the body is no JSON object';
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return new Unusable({ code: 'no_json_object' });
   const named = namedId.safeParse(valueAt(value, places.orderId));
-  if (!named.success) return `${places.orderId}: it names no order`;
-  if (named.data !== orderId) return `the answer is about ${named.data.slice(0, 255)}, not ${orderId}`;
-  const status = acknowledgedText.safeParse(valueAt(value, places.orderState));
-  if (!status.success) return `${places.orderState}: ${status.error.issues[0]?.message}`;
+  if (!named.success) return new Unusable({ code: 'names_no_id' });
+  if (named.data !== orderId)
+    return new Unusable({ code: 'other_record', found: outside(named.data, 255), expected: orderId });
+  const status = valueAt(value, places.orderState);
+  const noState = whyNoText(status);
+  if (noState !== null) return new Unusable({ code: 'unusable_text', place: places.orderState, problem: noState });
   const total = totalAt(profile, value, false);
-  return typeof total === 'string' ? total : { status: status.data, total };
+  return total instanceof Unusable ? total : { status: status as string, total };
 }

@@ -1,3 +1,5 @@
+import type { Fact } from '../model/facts/fact.js';
+import { mapOutside, openOutside, outside } from '../model/outside.js';
 import type { JsonValue } from '../model/record.js';
 import { valueAt } from '../model/record.js';
 import { redact, secretMark } from '../model/redact.js';
@@ -10,6 +12,11 @@ interface ErrorBody {
   code: string | null;
   /** One readable line of bounded length. */
   message: string;
+  /**
+   * The text that patterns of `service.answers` are looked for in: code and message. What else a JSON body holds may repeat words
+   * of the record that was sent. A body that is no JSON counts as a whole.
+   */
+  searched: string;
 }
 
 const maxLength = 300;
@@ -32,13 +39,22 @@ export function errorBody(body: string, places: ErrorPlaces = usualErrorPlaces, 
     const isMore = details !== '' && details !== words;
     const whole = isMore ? `${words} (${details})` : words;
     const message = words === null ? details : whole;
-    return { code: code && oneLine(code), message: oneLine(message || (orWhole ? body.slice(0, maxRead) : '')) };
+    return {
+      code: code && oneLine(code),
+      message: oneLine(message || (orWhole ? body.slice(0, maxRead) : '')),
+      searched: [code, message].filter(Boolean).join(' ').slice(0, maxRead),
+    };
   }
   const start = body.slice(0, maxRead);
   const text = /<html|<!doctype|<body/i.test(start)
     ? start.replace(/<(script|style)[\s\S]*?<\/\1>/gi, ' ').replace(/<[^>]*>/g, ' ')
     : start;
-  return { code: null, message: oneLine(text) };
+  return { code: null, message: oneLine(text), searched: start };
+}
+
+/** The words as part of a fact. They must be without our credentials already. */
+export function errorWords({ code, message }: Pick<ErrorBody, 'code' | 'message'>) {
+  return { errorCode: code === null ? null : outside(code), message: message === '' ? null : outside(message) };
 }
 
 function firstText(value: unknown, places: readonly string[]): string | null {
@@ -115,29 +131,34 @@ export class AnswerRedaction {
    * @param answers the statuses that answer what was asked
    */
   exchange(exchange: WireExchange, answers: readonly number[]): WireExchange {
-    if (exchange.kind !== 'answer') return { ...exchange, reason: redact(exchange.reason, this.secrets()) };
+    if (exchange.kind !== 'answer') return { ...exchange, reason: this.#fact(exchange.reason) };
     const isSuccess = exchange.status < 300 && answers.includes(exchange.status);
     const quotable = () => redact(exchange.body, this.secrets());
     return isSuccess ? { ...exchange, quotable } : { ...exchange, body: quotable() };
   }
 
   /** @param knownIds what the record is called already, and a customer by our own code; any other id is the answer's */
-  verdict(verdict: Judged, knownIds: readonly (JsonValue | undefined)[]): Judged {
+  verdict(verdict: Judged, knownIds: readonly (JsonValue | undefined)[], status: number): Judged {
     const says = 'serviceId' in verdict && !knownIds.includes(verdict.serviceId) ? verdict.serviceId : null;
     if (says !== null && this.holdsCredential(says)) {
-      const reason = 'the id that it names holds our credential';
-      if (verdict.kind === 'found') return { kind: 'odd', reason };
-      return { kind: 'invalid', reason: `no valid acknowledgement: ${reason}` };
+      const problem = { code: 'credential_in_id' } as const;
+      if (verdict.kind === 'found') return { kind: 'odd', reason: problem };
+      return { kind: 'invalid', reason: { code: 'no_acknowledgement', status, problem } };
     }
     if (verdict.kind === 'found') return { ...verdict, shown: JSON.parse(this.#redactedJson(verdict.shown) ?? '{}') };
     if (verdict.kind === 'conflict' && verdict.existing && this.holdsCredential(verdict.existing.serviceId)) {
       // Its id is not to be had from this answer; the service is asked.
       const { existing: _, ...without } = verdict;
-      return this.verdict(without, knownIds);
+      return this.verdict(without, knownIds, status);
     }
-    if ('reason' in verdict) return { ...verdict, reason: redact(verdict.reason, this.secrets()) };
+    if ('reason' in verdict) return { ...verdict, reason: this.#fact(verdict.reason) };
     if (verdict.kind !== 'delivered' || verdict.state === undefined) return verdict;
     return { ...verdict, state: redact(verdict.state, this.secrets()) };
+  }
+
+  /** Takes our credentials out of the texts from outside in a fact. */
+  #fact<F extends Fact>(fact: F): F {
+    return mapOutside(fact, (text) => outside(redact(openOutside(text), this.secrets())));
   }
 
   /** The JSON that answers a question, with our credentials taken out of every text and name: what is read of it is kept as it is. */

@@ -1,5 +1,7 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { EndpointName } from '../config/sections/service-endpoints.js';
+import type { Fact } from '../model/facts/fact.js';
+import { outside } from '../model/outside.js';
 import { type CustomerRecord, type Entity, type JsonValue, type OrderItem, orderTotal } from '../model/record.js';
 import type { Delivered } from '../model/verdict.js';
 import { endpointNames, expectAcknowledgement, idIsCode } from './acknowledgement.js';
@@ -12,15 +14,15 @@ import type { Gate } from './wire/wire-exchange.js';
 export function fillPath(
   template: string,
   fields: { [name: string]: JsonValue },
-): { filled: string } | { problem: string } {
-  let problem: string | null = null;
+): { filled: string } | { problem: Fact } {
+  let problem: Fact | null = null;
   const filled = template.replace(/\{([^}]+)\}/g, (_, name: string) => {
     const found = Object.hasOwn(fields, name) ? fields[name] : null;
     const value = typeof found === 'string' || typeof found === 'number' ? String(found) : '';
-    if (value === '')
-      problem ??= `The path ${template} needs ${name}, which the record lacks or the service has not acknowledged.`;
+    if (value === '') problem ??= { code: 'path_field_missing', path: template, field: name };
     // An address with a segment of dots is another address, however they are encoded.
-    else if (/^\.{1,2}$/.test(value)) problem ??= `${name} is "${value}", which can't stand in the path ${template}.`;
+    else if (/^\.{1,2}$/.test(value))
+      problem ??= { code: 'path_field_dots', path: template, field: name, value: outside(value) };
     return encodeURIComponent(value);
   });
   return problem === null ? { filled } : { problem };
@@ -82,7 +84,7 @@ export function composeRequest(
     'acknowledgement' | 'adoption' | 'checkTotal' | 'endpoints' | 'idempotency' | 'maxRequestBytes'
   >,
   message: Omit<SendRequest, 'gate'>,
-): ComposedRequest<Delivered> | { problem: string } {
+): ComposedRequest<Delivered> | { problem: Fact } {
   const { entity, operation, serviceId } = message;
   const name = endpointNames[entity][operation];
   const endpoint = service.endpoints[name];
@@ -101,10 +103,7 @@ export function composeRequest(
   if ('problem' in path) return path;
   const { idempotency, maxRequestBytes } = service;
   const bytes = Buffer.byteLength(message.body);
-  if (bytes > maxRequestBytes)
-    return {
-      problem: `It is ${bytes} bytes large, and the service takes ${maxRequestBytes} (service.maxRequestBytes).`,
-    };
+  if (bytes > maxRequestBytes) return { problem: { code: 'request_too_large', bytes, limit: maxRequestBytes } };
 
   const hasBody = operation !== 'delete';
   const key = idempotency.quoted ? `"${message.idempotencyKey}"` : message.idempotencyKey;

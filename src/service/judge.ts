@@ -1,26 +1,26 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { AnswerPattern } from '../config/sections/service-answers.js';
+import type { Fact } from '../model/facts/fact.js';
+import { outside } from '../model/outside.js';
 import type { Entity } from '../model/record.js';
-import type { Failure, FoundRecord } from '../model/verdict.js';
-import { errorBody } from './answer-words.js';
+import { type Failure, type FoundRecord, Unusable } from '../model/verdict.js';
+import { errorBody, errorWords } from './answer-words.js';
 import { type AnswerPlaces, findFailureMark } from './failure-mark.js';
 import { parseJson } from './parse-json.js';
 import { retryAfterMs } from './rate-limit/rate-limit-headers.js';
 import type { WireExchange } from './wire/wire-exchange.js';
 
+/** What `service.answers` tells answers by. */
+type NamedAnswer = Pick<ReturnType<typeof errorBody>, 'code' | 'searched'> & { status: number };
+
 /** Whether an answer is one of those that the profile names. Pure. */
-export function matchesAnswer(
-  patterns: readonly AnswerPattern[],
-  status: number,
-  code: string | null,
-  body: string,
-): boolean {
+export function matchesAnswer(patterns: readonly AnswerPattern[], { status, code, searched }: NamedAnswer): boolean {
   return patterns.some(
     (pattern) =>
       pattern.status === status &&
       (pattern.code === undefined || pattern.code === code) &&
       // Services write in_progress, in-progress or "in progress"; `.` in the default patterns stands for any of them.
-      (pattern.pattern === undefined || new RegExp(pattern.pattern, 'i').test(body.slice(0, 10_000))),
+      (pattern.pattern === undefined || new RegExp(pattern.pattern, 'i').test(searched)),
   );
 }
 
@@ -30,13 +30,13 @@ export function matchesAnswer(
  */
 export function blockedMs(
   profile: Pick<ServiceSettings, 'answers' | 'blockedSeconds'>,
-  answer: { status: number; headers: Readonly<Record<string, string>>; code: string | null; body: string },
+  answer: NamedAnswer & { headers: Readonly<Record<string, string>> },
   nowMs: number,
 ): number | null {
-  const { status, headers, code, body } = answer;
+  const { status, headers } = answer;
   // "Now" and a date in the past name no time.
   const named = retryAfterMs(headers['retry-after'], nowMs) || null;
-  if (matchesAnswer(profile.answers.blocked, status, code, body)) return named ?? profile.blockedSeconds * 1000;
+  if (matchesAnswer(profile.answers.blocked, answer)) return named ?? profile.blockedSeconds * 1000;
   return status === 403 ? named : null;
 }
 
@@ -50,11 +50,11 @@ export interface Expectation<Answer> {
   /**
    * Reads a complete answer with one of them that does not say that it failed.
    * @param json of the body; undefined: the body is none
-   * @returns a text that says why it is none
+   * @returns why it is none
    */
-  read: (status: number, json: unknown, body: string) => Answer | string;
+  read: (status: number, json: unknown, body: string) => Answer | Unusable;
   /** What it means that the record is gone, where this is an answer; see `service.answers.gone`. */
-  gone?: ((reason: string) => Answer) | undefined;
+  gone?: ((reason: Fact) => Answer) | undefined;
   /** Reads the record from an answer "already exists". */
   existing?: ((body: string) => FoundRecord | null) | undefined;
   /** The setting that names the success status of a write. */
@@ -86,16 +86,20 @@ export function judge<Answer>(
   const failure = isSuccess ? findFailureMark(json, expected.places, profile.errorBody) : null;
   if (isAnswer && failure === null) {
     const answer = expected.read(status, json, body);
-    return typeof answer === 'string' ? { kind: 'invalid', reason: `HTTP ${status}, but ${answer}` } : answer;
+    if (!(answer instanceof Unusable)) return answer;
+    const isAcknowledgement = expected.asks !== 'look_up' && expected.asks !== 'read';
+    const { problem } = answer;
+    const code = isAcknowledgement ? 'no_acknowledgement' : 'unusable_answer';
+    const reason = { code, status, problem } as Fact;
+    return { kind: 'invalid', reason };
   }
 
   const quotable = exchange.kind === 'answer' ? (exchange.quotable?.() ?? body) : body;
   // The record that a failed success echoes is no reason: it holds personal data, and equal refusals would not look equal.
   const error = errorBody(quotable, profile.errorBody, failure === null);
-  const words = isCutOff ? exchange.reason : error.message || 'no reason given';
-  const said = failure === null ? '' : `, but it says that it failed (${failure})`;
-  const reason = `HTTP ${status}${said}${error.code ? ` ${error.code}` : ''}: ${words}`;
-  const matches = (patterns: readonly AnswerPattern[]) => matchesAnswer(patterns, status, error.code, body);
+  const reason = isCutOff ? exchange.reason : reasonOf(status, error, failure);
+  const named = { ...error, status };
+  const matches = (patterns: readonly AnswerPattern[]) => matchesAnswer(patterns, named);
   const { asks, entity } = expected;
 
   // What is not there needs no removal: an attempt whose answer was lost removed it, or somebody else did.
@@ -112,7 +116,7 @@ export function judge<Answer>(
     if (namesCustomer) return { kind: 'unknown_customer', reason };
   }
 
-  const blockMs = blockedMs(profile, { status, headers, code: error.code, body }, nowMs);
+  const blockMs = blockedMs(profile, { ...named, headers }, nowMs);
   if (blockMs !== null)
     return {
       kind: 'throttled',
@@ -121,20 +125,32 @@ export function judge<Answer>(
       ...(status >= 400 && status < 500 ? {} : { mayHaveTakenEffect: true as const }),
     };
 
-  if (failure !== null) return { kind: 'invalid', reason, saysFailed: true };
+  const likeness = likenessOf(status, error);
+  if (failure !== null) return { kind: 'invalid', reason, saysFailed: true, likeness };
 
-  const taken = { asks, status, reason, isCutOff };
+  const taken = { asks, status, reason, isCutOff, likeness, soundsBlocked: soundsBlocked.test(named.searched) };
   return asksForPatience(taken, headers['retry-after'], nowMs) ?? byStatus(taken) ?? byAnswer(expected, taken, body);
 }
 
 function conflict(
   what: 'key_reused' | 'already_exists',
   expected: Expectation<unknown>,
-  reason: string,
+  reason: Fact,
   body: string,
 ): Failure {
   const existing = expected.existing?.(body);
   return { kind: 'conflict', reason, what, ...(existing ? { existing } : {}) };
+}
+
+function reasonOf(status: number, error: ReturnType<typeof errorBody>, mark: string | null): Fact {
+  const words = errorWords(error);
+  if (mark !== null) return { code: 'success_says_failed', status, ...words, mark: outside(mark) };
+  return { code: status >= 300 && status < 500 ? 'http_refused' : 'http_failed', status, ...words };
+}
+
+/** Many refusals that are alike are hardly about their records. */
+function likenessOf(status: number, { code, message }: ReturnType<typeof errorBody>): string {
+  return `${status} ${code ?? ''}: ${message}`.replace(/\d+/g, '#');
 }
 
 /** A request that got no status. */
@@ -149,8 +165,10 @@ function withoutAnswer(exchange: Exclude<WireExchange, { status: number }>): Fai
 interface UnnamedAnswer {
   asks: Expectation<unknown>['asks'];
   status: number;
-  reason: string;
+  reason: Fact;
   isCutOff: boolean;
+  likeness: string;
+  soundsBlocked: boolean;
 }
 
 /** A 429 is decided before the idempotency layer of a service: nothing took effect. A 503 may come after it. */
@@ -165,12 +183,15 @@ function asksForPatience(
 }
 
 /** Verdict by the status where it says enough; null: it does not. */
-function byStatus({ status, reason, isCutOff }: UnnamedAnswer): Failure | null {
+function byStatus({ status, reason, isCutOff, ...words }: UnnamedAnswer): Failure | null {
   if (status === 401) return { kind: 'unauthorised', reason };
   if (status === 403 || status === 407)
     return {
       kind: 'misconfigured',
-      reason: status === 403 && soundsBlocked.test(reason) ? `${reason}${ifBlocked}` : reason,
+      reason:
+        status === 403 && words.soundsBlocked && reason.code === 'http_refused'
+          ? { ...reason, code: 'http_perhaps_blocked' }
+          : reason,
     };
   if (status >= 300 && status < 400) return { kind: 'misconfigured', reason, mayHaveTakenEffect: true };
 
@@ -179,28 +200,36 @@ function byStatus({ status, reason, isCutOff }: UnnamedAnswer): Failure | null {
 }
 
 function byAnswer<Answer>(expected: Expectation<Answer>, taken: UnnamedAnswer, body: string): Failure {
-  const { asks, status, reason } = taken;
+  const { asks, status, reason, likeness } = taken;
   // Taken for removed by mistake, the record would be created a second time when it comes back.
   if (asks === 'delete' && (status === 404 || status === 410))
     return {
       kind: 'refused',
-      reason: `${reason}. This does not prove that the record is gone: look for it at the service, and check the path of the removal. If this is what it says of a missing record, name it in service.answers.gone.`,
+      reason: reason.code === 'http_refused' ? { ...reason, code: 'removal_not_found' } : reason,
+      likeness,
     };
 
   // A service that makes records and says so with another status is not down: the setting is wrong. A page made for
   // people, or nothing, may come from what stands in front of a service that is down.
   if (expected.successSetting && status >= 200 && status < 300 && isJsonObject(body))
-    return { kind: 'invalid', reason: `HTTP ${status}, but ${expected.successSetting} is ${expected.answers[0]}` };
+    return {
+      kind: 'invalid',
+      reason: {
+        code: 'other_success_status',
+        status,
+        expected: expected.answers[0] ?? 200,
+        setting: expected.successSetting,
+      },
+    };
 
   // 408 may follow a body that arrived; every other 4xx is the service's own "no".
-  if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', reason };
+  if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', reason, likeness };
 
   return { kind: 'in_doubt', reason };
 }
 
 /** Words of services, and of what stands before them, that shut us out for a while rather than for good. */
 const soundsBlocked = /\bblock|\bbann?(ed|s)?\b|\brate|throttl|too.many|\bquota|suspen|\babus|temporar/i;
-const ifBlocked = '. If this is a block that ends by itself, name the answer in service.answers.blocked';
 
 /** The JSON of an answer, with its amounts as they are written. */
 export function parseAnswer({ amounts }: Pick<AnswerPlaces, 'amounts'>, body: string): unknown {

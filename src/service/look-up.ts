@@ -1,10 +1,12 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { LookUpEndpoint } from '../config/sections/service-endpoints.js';
+import type { Fact } from '../model/facts/fact.js';
+import { outside } from '../model/outside.js';
 import type { Entity, JsonValue } from '../model/record.js';
 import { valueAt } from '../model/record.js';
 import type { FoundRecord, LookUpFinding } from '../model/verdict.js';
 import { acknowledgedId, amountsAt, idIsCode } from './acknowledgement.js';
-import { isDecimal, whyNoAmount } from './amount.js';
+import { whyNoAmount } from './amount.js';
 import type { AnswerPlaces } from './failure-mark.js';
 import type { Expectation } from './judge.js';
 import { parseJson } from './parse-json.js';
@@ -16,14 +18,15 @@ export function lookUpAddress(
   endpoint: LookUpEndpoint,
   record: Fields,
   idempotencyKey: string,
-): { path: string; query: Record<string, string> } | { problem: string } {
-  let problem: string | null = null;
+): { path: string; query: Record<string, string> } | { problem: Fact } {
+  let problem: Fact | null = null;
   const fill = (template: string, encode: (value: string) => string) =>
     template.replace(/\{([^}]+)\}/g, (_, name: string) => {
       const value = fieldOf(name, record, idempotencyKey);
-      if (value === null || value === '') problem ??= `its ${name} is empty, and the look-up asks by it`;
+      if (value === null || value === '') problem ??= { code: 'look_up_field_empty', field: name };
       // A segment of dots is another address, however it is encoded.
-      else if (encode === encodeURIComponent && /^\.{1,2}$/.test(value)) problem ??= `its ${name} is "${value}"`;
+      else if (encode === encodeURIComponent && /^\.{1,2}$/.test(value))
+        problem ??= { code: 'look_up_field_dots', field: name, value: outside(value) };
       return encode(value ?? '');
     });
   const path = fill(endpoint.path, encodeURIComponent);
@@ -60,16 +63,16 @@ function lookUpPlaces({ list, id, match, total }: LookUpEndpoint): AnswerPlaces 
 
 /** What the body of a look-up's success proves. */
 function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: string, body: unknown): LookUpFinding {
-  const odd = (reason: string): LookUpFinding => ({ kind: 'odd', reason });
-  if (!isFields(body) && !Array.isArray(body)) return odd('the answer is no JSON object');
+  const odd = (reason: Fact): LookUpFinding => ({ kind: 'odd', reason });
+  if (!isFields(body) && !Array.isArray(body)) return odd({ code: 'no_json_object' });
   const list = endpoint.list === undefined ? body : valueAt(body, endpoint.list);
-  if (endpoint.list !== undefined && !Array.isArray(list)) return odd(`the answer has no list ${endpoint.list}`);
+  if (endpoint.list !== undefined && !Array.isArray(list)) return odd({ code: 'no_list', place: endpoint.list });
   const found = (Array.isArray(list) ? list : [list]) as unknown[];
   if (found.length === 0) return { kind: 'none' };
 
   // Services that search loosely give neighbours too. What is not exactly ours says nothing, in either direction.
   const compared = Object.entries(endpoint.match);
-  if (compared.length === 0) return odd('the settings name no field to compare (match)');
+  if (compared.length === 0) return odd({ code: 'no_match_fields' });
   const exact = found.filter(isFields).filter((one) =>
     compared.every(([field, template]) => {
       const wanted = template.replace(/\{([^}]+)\}/g, (_, name: string) => fieldOf(name, record, idempotencyKey) ?? '');
@@ -79,18 +82,12 @@ function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: st
   );
   if (exact.length > 1) return { kind: 'several', count: exact.length };
   const [one] = exact;
-  if (!one) return odd(`${found.length} found, and none of them is exactly ours`);
+  if (!one) return odd({ code: 'none_is_ours', count: found.length });
   const id = acknowledgedId.safeParse(valueAt(one, endpoint.id));
-  if (!id.success)
-    return odd(
-      `what was found has no ${endpoint.id} that is an id (check service.adoption.idField, or the id of the look-up)`,
-    );
+  if (!id.success) return odd({ code: 'unusable_id', place: endpoint.id });
   const total = (endpoint.total === undefined ? null : valueAt(one, endpoint.total)) ?? null;
-  const problem = total === null ? null : whyNoAmount(total);
-  if (problem !== null)
-    return odd(
-      `its ${endpoint.total}: ${problem}${isDecimal(total) ? ' (leave out the total of the look-up if the service gives it in another unit)' : ''}`,
-    );
+  const problem = total === null ? null : whyNoAmount(total, endpoint.total ?? 'total', 'total');
+  if (problem !== null) return odd(problem);
   const shown = besides(one, (compared[0] as [string, string])[0]);
   const differs = Object.keys(record).filter(
     (name) =>

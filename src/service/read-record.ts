@@ -1,7 +1,10 @@
 import type { ServiceSettings } from '../config/sections/service.js';
+import type { Fact } from '../model/facts/fact.js';
+import { outside } from '../model/outside.js';
 import { type Entity, type JsonValue, type OrderItem, orderTotal, valueAt } from '../model/record.js';
+import { Unusable } from '../model/verdict.js';
 import { acknowledgementPlaces, readOrderAnswer } from './acknowledgement.js';
-import { isDecimal } from './amount.js';
+import { isDecimal, whyNoAmount } from './amount.js';
 import { fillPath } from './compose-request.js';
 import { besides, customerEndpoint, expectFinding, lookUpAddress } from './look-up.js';
 import type { ReadQuestion } from './service-client.js';
@@ -29,7 +32,7 @@ export interface BoundRecord {
 export function recordQuestion(
   service: Pick<ServiceSettings, 'acknowledgement' | 'adoption' | 'checkTotal' | 'endpoints'>,
   { entity, serviceId, record, idempotencyKey }: BoundRecord,
-): ReadQuestion<ShownRecord> | { problem: string } {
+): ReadQuestion<ShownRecord> | { problem: Fact } {
   const { acknowledgement, endpoints } = service;
   if (entity === 'order' && endpoints.readOrder) {
     const { path, successStatus, absentStatus } = endpoints.readOrder;
@@ -44,16 +47,16 @@ export function recordQuestion(
       read: (status, json) => {
         if (status === absentStatus) return absentIn(json);
         const said = readOrderAnswer(service, serviceId, json);
-        if (typeof said === 'string') return said;
+        if (said instanceof Unusable) return said;
         return shownRecord(besides(json as Fields, acknowledgement.orderId), said.total);
       },
     };
   }
   const endpoint = entity === 'order' ? endpoints.lookUpOrder : customerEndpoint(service);
-  if (!endpoint) return { problem: 'the settings name no way to read an order (service.endpoints.readOrder)' };
+  if (!endpoint) return { problem: { code: 'no_way_to_read_orders' } };
   // A customer whose content was erased can still be asked for by its code.
   const asked = record ?? (entity === 'customer' ? { customer_code: serviceId } : null);
-  if (asked === null) return { problem: 'what was sent of it is not known any more, and the look-up asks by it' };
+  if (asked === null) return { problem: { code: 'content_unknown' } };
   const address = lookUpAddress(endpoint, asked, idempotencyKey ?? '');
   if ('problem' in address) return address;
   const { answers, places, read } = expectFinding(endpoint, entity, asked, idempotencyKey ?? '');
@@ -65,27 +68,29 @@ export function recordQuestion(
     places,
     read: (status, json, body) => {
       const finding = read(status, json, body);
-      if (typeof finding === 'string') return finding;
-      if (finding.kind === 'odd') return finding.reason;
-      if (finding.kind === 'several') return `the service shows ${finding.count} such records`;
+      if (finding instanceof Unusable) return finding;
+      if (finding.kind === 'odd') return new Unusable(finding.reason);
+      if (finding.kind === 'several') return new Unusable({ code: 'several_shown', count: finding.count });
       if (finding.kind === 'none') return absentIn(json);
-      if (finding.serviceId !== serviceId) return `the service shows ${finding.serviceId}, not ${serviceId}`;
+      if (finding.serviceId !== serviceId)
+        return new Unusable({ code: 'other_record', found: outside(finding.serviceId, 255), expected: serviceId });
       return shownRecord(finding.shown, finding.total);
     },
   };
 }
 
 /** A page for people, or nothing, may come from a gateway that has lost the service behind it. */
-function absentIn(value: unknown): ShownRecord | string {
-  return typeof value === 'object' && value !== null ? { kind: 'absent' } : 'the body is no JSON object';
+function absentIn(value: unknown): ShownRecord | Unusable {
+  const isJson = typeof value === 'object' && value !== null;
+  return isJson ? { kind: 'absent' } : new Unusable({ code: 'no_json_object' });
 }
 
 /** The service's values; amounts in another unit than ours can't be compared. */
-function shownRecord(fields: Fields, total: number | null): ShownRecord | string {
+function shownRecord(fields: Fields, total: number | null): ShownRecord | Unusable {
   const prices = Array.isArray(fields.items) ? fields.items.map((item) => valueAt(item, 'price')) : [];
   const decimal = prices.find(isDecimal);
-  if (decimal !== undefined)
-    return `items: a price of ${decimal} has a decimal point or an exponent, so the service does not give it in the smallest unit, as it is sent`;
+  const problem = decimal === undefined ? null : whyNoAmount(decimal, 'items.price');
+  if (problem !== null) return new Unusable(problem);
   return { kind: 'shown', fields, total: total === null ? totalOf(fields) : BigInt(total) };
 }
 

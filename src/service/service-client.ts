@@ -1,8 +1,9 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { LookUpEndpoint } from '../config/sections/service-endpoints.js';
+import { legacy } from '../model/facts/fact.js';
 import type { Entity, JsonValue } from '../model/record.js';
 import { KnownSecrets } from '../model/secret.js';
-import type { Delivered, Failure, LookUpFinding, ReadAnswer } from '../model/verdict.js';
+import { type Delivered, type Failure, type LookUpFinding, type ReadAnswer, Unusable } from '../model/verdict.js';
 import { type Clock, systemClock } from '../store/clock.js';
 import { AnswerRedaction } from './answer-words.js';
 import { type ComposedRequest, composeRequest, type Passage, type SendRequest } from './compose-request.js';
@@ -57,10 +58,10 @@ export interface ReadQuestion<Value> {
   answers: readonly number[];
   places: AnswerPlaces;
   /**
-   * Makes of status and body what was asked for, or a text that says why it is none.
+   * Makes of status and body what was asked for, or says why it is none.
    * @param json of the body; undefined: the body is none
    */
-  read: (status: number, json: unknown, body: string) => Value | string;
+  read: (status: number, json: unknown, body: string) => Value | Unusable | string;
 }
 
 /** A request that sees what the service makes of it, and the answer as it came, with our credentials taken out. */
@@ -179,7 +180,7 @@ export class ServiceClient {
     passage: Passage,
   ): Promise<Sent<LookUpFinding>> {
     const { entity, idempotencyKey } = message;
-    if (message.record === null) return neverSent({ kind: 'odd', reason: 'its content was erased' });
+    if (message.record === null) return neverSent({ kind: 'odd', reason: { code: 'content_erased' } });
     const record = JSON.parse(message.record) as { [name: string]: JsonValue };
     const address = lookUpAddress(endpoint, record, idempotencyKey);
     if ('problem' in address) return neverSent({ kind: 'odd', reason: address.problem });
@@ -197,10 +198,11 @@ export class ServiceClient {
   /** Reads one page of a list, or one record. */
   async read<Value>(question: ReadQuestion<Value>, passage: Passage): Promise<Sent<ReadAnswer<Value>>> {
     const { endpoint, path, query, answers, places } = question;
-    const read = (status: number, json: unknown, body: string): ReadAnswer<Value> | string => {
+    const read = (status: number, json: unknown, body: string): ReadAnswer<Value> | Unusable => {
       const readable = this.#redaction.readable(body);
       const value = question.read(status, readable === body ? json : parseAnswer(places, readable), readable);
-      return typeof value === 'string' ? `not what was asked for: ${value}` : { kind: 'read', value };
+      if (typeof value === 'string') return new Unusable(legacy(value));
+      return value instanceof Unusable ? value : { kind: 'read', value };
     };
     const customerOrInvoice = endpoint.endsWith('Customer') ? 'customer' : 'invoice';
     const entity = endpoint.endsWith('Order') ? 'order' : customerOrInvoice;
@@ -219,7 +221,7 @@ export class ServiceClient {
     const exchange = this.#redaction.exchange(timed.exchange, []);
     const { startedAtMs, durationMs, requests } = timed;
     const answer = exchange.kind === 'answer' ? exchange : null;
-    const expected = { asks: 'read', entity: 'order', answers: [], places: noPlaces, read: () => '' } as const;
+    const expected = { asks: 'read', entity: 'order', answers: [], places: noPlaces, read: nothing } as const;
     const verdict = judge<never>(this.#service, expected, exchange, this.#nowMs());
     return {
       verdict: answer && verdict.kind !== 'throttled' ? { kind: 'read', value: answer } : verdict,
@@ -263,7 +265,7 @@ export class ServiceClient {
     const isWrite = expected.asks !== 'look_up' && expected.asks !== 'read';
     const verdict = judge(this.#service, expected, this.#redaction.exchange(exchange, expected.answers), this.#nowMs());
     const sent: Sent<Answer> = {
-      verdict: this.#redaction.verdict(verdict, knownIds) as Answer | Failure,
+      verdict: this.#redaction.verdict(verdict, knownIds, head?.status ?? 0) as Answer | Failure,
       startedAtMs,
       durationMs,
       requests,
@@ -276,6 +278,8 @@ export class ServiceClient {
     return sent;
   }
 }
+
+const nothing = () => new Unusable({ code: 'no_json' });
 
 function neverSent<V>(verdict: V) {
   return { verdict, startedAtMs: null, durationMs: null, status: null, requestId: null, excerpt: null };

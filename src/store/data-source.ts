@@ -13,6 +13,7 @@ import { UnknownsAreNull1795900001000 } from './migrations/1795900001000-unknown
 import { ExpandReleasedElapsed1795900030000 } from './migrations/1795900030000-expand-released-elapsed.js';
 import { ExpandAbsences1795900031000 } from './migrations/1795900031000-expand-absences.js';
 import { LeftOrdersAsFacts1795900040000 } from './migrations/1795900040000-left-orders-as-facts.js';
+import { ReasonsAsFacts1795900050000 } from './migrations/1795900050000-reasons-as-facts.js';
 import { ReadingAsFacts1795900060000 } from './migrations/1795900060000-reading-as-facts.js';
 import { AlertsAsFacts1795900070000 } from './migrations/1795900070000-alerts-as-facts.js';
 import { JobFailuresAsFacts1795900071000 } from './migrations/1795900071000-job-failures-as-facts.js';
@@ -36,6 +37,7 @@ export const migrations: (new () => MigrationInterface)[] = [
   ExpandReleasedElapsed1795900030000,
   ExpandAbsences1795900031000,
   LeftOrdersAsFacts1795900040000,
+  ReasonsAsFacts1795900050000,
   ReadingAsFacts1795900060000,
   AlertsAsFacts1795900070000,
   JobFailuresAsFacts1795900071000,

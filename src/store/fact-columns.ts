@@ -36,6 +36,19 @@ export function factOf<Known extends Fact>(code: string | null, data: string | n
   return { ...(JSON.parse(data ?? '{}') as object), code } as unknown as Known;
 }
 
+/** The columns of a fact in a row that was read. */
+type ColumnsOf<Name extends string> = Record<`${Name}Code` | `${Name}Data`, string | null>;
+
+/** A row with the fact itself in place of its two columns. @param name of the columns in camel case, without `Code` and `Data` */
+export function withFact<Row extends object, Name extends string>(row: Row, name: Name) {
+  const { [`${name}Code`]: code, [`${name}Data`]: data, ...rest } = row as { [column: string]: unknown };
+  return { ...rest, [name]: factOf(code as string | null, data as string | null) } as unknown as Omit<
+    Row,
+    keyof ColumnsOf<Name>
+  > &
+    Record<Name, Fact | null>;
+}
+
 /** A fact as the two columns of a row to be written. @param name of the columns, without `_code` and `_data` */
 export function factRow<Name extends string>(name: Name, fact: Fact | null) {
   const { code, data } = factColumns(fact);

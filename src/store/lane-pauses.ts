@@ -1,6 +1,7 @@
 import type { AlertFact } from '../model/facts/alerts.js';
-import { legacy } from '../model/facts/fact.js';
+import type { Fact } from '../model/facts/fact.js';
 import type { InSource } from '../model/record.js';
+import { factOf, factRow } from './fact-columns.js';
 import { upsertRows } from './rows.js';
 import type { Tx } from './store.js';
 
@@ -24,42 +25,29 @@ export interface LanePause {
   cause: PauseCause;
   /** Milliseconds since 1970; null: until a person resumes. */
   until_at: number | null;
-  reason: string;
+  reason: Fact;
   actor: string;
   since_at: number;
 }
 
+export const pauseColumns = 'lane, cause, until_at, reason_code, reason_data, actor, since_at';
+
+/** A row with `pauseColumns`. */
+export type PauseRow = Omit<LanePause, 'reason'> & { reason_code: string; reason_data: string | null };
+
+export function pauseOf({ lane, cause, until_at, reason_code, reason_data, actor, since_at }: PauseRow): LanePause {
+  return { lane, cause, until_at, reason: factOf(reason_code, reason_data) as Fact, actor, since_at };
+}
+
 /** All pauses, also those whose time is over (an outage that is over only probes). */
 export async function listPauses(tx: Tx): Promise<LanePause[]> {
-  return tx.select('SELECT lane, cause, until_at, reason, actor, since_at FROM lane_pause ORDER BY since_at');
+  const rows = await tx.select<PauseRow>(`SELECT ${pauseColumns} FROM lane_pause ORDER BY since_at`);
+  return rows.map(pauseOf);
 }
 
 /** What stands still, and why. */
 export function pauseFact({ lane, cause, until_at, reason }: LanePause): AlertFact {
-  return { code: 'pause_in_force', lane, pause: cause, until: until_at, reason: legacy(reason) };
-}
-
-const subjects: Record<string, string> = {
-  capture: 'Capture',
-  deliver: 'Delivery',
-  pull: 'The invoice pull',
-  service: 'Everything that talks to the service',
-};
-
-/** A pause in words, without a full stop. With `time`, which writes a time out, also since when and until when. */
-export function describePause({ lane, cause, reason, since_at, until_at }: LanePause, time?: (ms: number) => string) {
-  const until = time && (until_at === null ? 'until somebody resumes it' : `until ${time(until_at)}`);
-  const [job = '', source] = lane.split('.');
-  return `${subjects[job]}${source ? ` of source ${source}` : ''} is paused (${cause})${time ? ` since ${time(since_at)}, ${until}` : ''}: ${reason}`;
-}
-
-/** What a person does about a pause that does not end by itself. Followed by the command that ends it. */
-export function describeRemedy({ cause }: Pick<LanePause, 'cause'>): string {
-  if (cause === 'operator') return 'End the pause';
-  if (cause === 'credential')
-    return 'Replace the credential: a new file is tried without a restart. If the cause was at the service, end the pause';
-  if (cause === 'misconfigured') return 'Check the address and the permissions of the account, then end the pause';
-  return 'Remove the cause, then end the pause';
+  return { code: 'pause_in_force', lane, pause: cause, until: until_at, reason };
 }
 
 /** What `waybill pause` and `resume` are told of a lane. */
@@ -68,7 +56,8 @@ export function laneArguments(lane: Lane): string {
 }
 
 export async function pauseLane(tx: Tx, pause: LanePause): Promise<void> {
-  await upsertRows(tx, 'lane_pause', ['lane', 'cause'], [{ ...pause }]);
+  const { reason, ...columns } = pause;
+  await upsertRows(tx, 'lane_pause', ['lane', 'cause'], [{ ...columns, ...factRow('reason', reason) }]);
 }
 
 /** Ends pauses and returns how many there were. Without `causes` all of the lane; of `capture` also those of single sources. */

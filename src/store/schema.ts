@@ -6,6 +6,7 @@ import { sweepColumns } from './migrations/1795900001000-unknowns-are-null.js';
 import { releasedElapsedColumns } from './migrations/1795900030000-expand-released-elapsed.js';
 import { absenceColumns } from './migrations/1795900031000-expand-absences.js';
 import { leftOrderFacts } from './migrations/1795900040000-left-orders-as-facts.js';
+import { reasonFacts } from './migrations/1795900050000-reasons-as-facts.js';
 import { readingFacts } from './migrations/1795900060000-reading-as-facts.js';
 import { alertFacts } from './migrations/1795900070000-alerts-as-facts.js';
 import { jobFailureFacts } from './migrations/1795900071000-job-failures-as-facts.js';
@@ -40,6 +41,7 @@ const changed: Readonly<Record<string, readonly (readonly [from: string, to: str
 /** Columns of sentences that became facts. */
 const facts: readonly FactColumn[] = [
   ...leftOrderFacts,
+  ...reasonFacts,
   ...readingFacts,
   ...alertFacts,
   ...jobFailureFacts,

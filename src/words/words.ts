@@ -1,4 +1,5 @@
 import type { Fact } from '../model/facts/fact.js';
+import type { PartFact } from '../model/facts/fact-of.js';
 import { isOutside, openOutside } from '../model/outside.js';
 import { en } from './en.js';
 import type { Reader, Say, Sentence } from './sentence.js';
@@ -50,6 +51,11 @@ export function factsInWords(value: unknown, reader: Reader = inUtc): unknown {
   );
 }
 
+/** A value of the audit's details as a text: a fact as its sentence. Earlier versions wrote the sentence itself. */
+export function inWords(value: unknown, reader: Reader = inUtc): string {
+  return isFact(value) ? tell(value, reader) : String(value);
+}
+
 /** Whether a value is a fact of this version, as a column or a line of the audit has it. */
 export function isFact(value: unknown): value is Fact {
   return typeof value === 'object' && value !== null && Object.hasOwn(en, (value as { code?: PropertyKey }).code ?? '');
@@ -68,12 +74,19 @@ function spelledOut(name: string, fact: Fact, reader: Reader): { [name: string]:
 function sentenceOf(fact: Fact, reader: Reader): Sentence {
   if (!Object.hasOwn(en, fact.code)) return { text: unknownCode(fact), remedy: null };
   const words = en[fact.code] as (fact: Fact, say: Say) => string | Sentence;
+  let ofPart: string | null = null;
+  const tellPart = (part: PartFact) => {
+    const { text, remedy } = sentenceOf(part as Fact, reader);
+    ofPart ??= remedy;
+    return text;
+  };
   const said = words(fact, {
     time: (ms) => reader.time(ms),
-    fact: (part) => tell(part as Fact, reader),
+    fact: tellPart,
     remedy: (part) => remedyFor(part as Fact, reader),
   });
-  return typeof said === 'string' ? { text: said, remedy: null } : said;
+  // What helps against the failure that a fact tells of helps against the fact.
+  return typeof said === 'string' ? { text: said, remedy: ofPart } : said;
 }
 
 /** A code of a later version of Waybill, which has left it in the store. */

@@ -27,7 +27,7 @@ describe('waybill confirm', () => {
         })),
       );
       await change(
-        `UPDATE outbox_message SET ${forged.parked}, park_class='held', reason='too many' WHERE operation='update'`,
+        `UPDATE outbox_message SET ${forged.parked}, park_class='held', reason_code='legacy', reason_data='{"text":{"outside":"too many"}}' WHERE operation='update'`,
       );
     };
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { appendAudit } from '../../src/audit/audit-log.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { factRow } from '../../src/store/fact-columns.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
@@ -67,7 +68,9 @@ describe('waybill explain', () => {
     it('says that a record was removed, or withdrawn before it was sent', async () => {
       const change = (sql: string) => installation.app.store.transaction('arrange a test', (tx) => tx.run(sql));
       await installation.capture({ entity: 'order', sourceKey: '4711' });
-      await change(`UPDATE outbox_message SET ${forged.superseded}, reason='Cancelled before it was sent.'`);
+      await change(
+        `UPDATE outbox_message SET ${forged.superseded}, reason_code='legacy', reason_data='{"text":{"outside":"Cancelled before it was sent."}}'`,
+      );
       const withdrawn = await explain('order', '4711');
       expect(withdrawn.stdout)
         .to.match(/Where: +Not sent, and not to be sent\./)
@@ -167,7 +170,7 @@ describe('waybill explain', () => {
       await installation.deliver(() => answers.timeout());
       const { stdout } = await explain('order', '4711');
       expect(stdout).to.contain('Where:    May have reached the service: attempt 1 ended without proof.');
-      expect(stdout).to.match(/Next try at .*; the last one said: no answer within 10 s/);
+      expect(stdout).to.match(/Next try at .*; the last one said: no complete answer within the deadline/);
       expect(stdout).to.contain('attempt 1: in 10000 ms: no proof either way, it may have taken effect');
       expect(stdout).to.contain('waybill outbox retry --entity order --key 4711 --reason');
     });
@@ -223,7 +226,7 @@ describe('waybill explain', () => {
       await installation.capture({ entity: 'order', sourceKey: '10', operation: 'update', revision: 2 });
       await installation.app.store.transaction('arrange a test', (tx) =>
         tx.run(
-          `UPDATE outbox_message SET ${forged.parked}, park_class='conflict', reason='another record' WHERE revision=2`,
+          `UPDATE outbox_message SET ${forged.parked}, park_class='conflict', reason_code='legacy', reason_data='{"text":{"outside":"another record"}}' WHERE revision=2`,
         ),
       );
       const { stdout } = await explain('order', '10');
@@ -313,7 +316,7 @@ describe('waybill explain', () => {
           lane: 'deliver',
           cause: 'misconfigured',
           until_at: null,
-          reason: `Bearer ${tokenCanary}`,
+          reason: legacy(`Bearer ${tokenCanary}`),
           actor: 'x',
           since_at: 1,
         }),

@@ -31,9 +31,11 @@ describe('waybill forget', () => {
       );
       await installation.deliver(({ entity }) => answers.created(entity === 'order' ? 'ord_7' : 'cus_1'));
       await installation.app.store.transaction('a word of the service', (tx) =>
-        tx.run("UPDATE attempt SET reason=? WHERE message_id=(SELECT id FROM outbox_message WHERE entity='customer')", [
-          `HTTP 400: ${personal} is too long`,
-        ]),
+        tx.run(
+          `UPDATE attempt SET reason_code='legacy', reason_data=?
+            WHERE message_id=(SELECT id FROM outbox_message WHERE entity='customer')`,
+          [JSON.stringify({ text: { outside: `HTTP 400: ${personal} is too long` } })],
+        ),
       );
       const [before] = await rows("SELECT * FROM binding WHERE entity='customer'");
       expect(before.acknowledged).to.contain(personal);
@@ -117,7 +119,7 @@ describe('waybill forget', () => {
       expect(await rows('SELECT cause FROM lane_pause')).to.deep.equal([{ cause: 'refusals' }]);
       const said = [await rows('SELECT * FROM lane_pause'), await rows('SELECT * FROM alert')];
       said.push(await rows('SELECT * FROM audit_log'));
-      expect(JSON.stringify(said)).to.contain('10 equal refusals in a row: HTTP 400').and.not.contain(personal);
+      expect(JSON.stringify(said)).to.contain('equal_refusals').and.not.contain(personal);
 
       await waybill('outbox', 'discard', '--entity', 'customer', '--key', '1', '--reason', 'left', '--yes');
       expect((await forget('--yes')).code).to.equal(0);
@@ -133,7 +135,7 @@ describe('waybill forget', () => {
       await installation.deliver(() => answers.refused(`name ${personal} is not allowed`));
       const audit = JSON.stringify(await rows('SELECT * FROM audit_log'));
       expect(audit).to.not.contain(personal);
-      expect(audit).to.contain('HTTP 400').and.to.contain('could not become a record');
+      expect(audit).to.contain('http_refused').and.to.contain('words_left_out');
       // Whoever looks at the record itself is told all of it.
       expect((await waybill('explain', 'customer', '1')).stdout).to.contain(personal);
     });

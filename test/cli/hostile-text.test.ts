@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { parse, stringify } from 'yaml';
 import { allCommands } from '../../src/cli/run.js';
 import { insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import { outside } from '../../src/model/outside.js';
 import { insertAdoptions } from '../../src/outbound/outbox/adoptions.js';
 import { raiseAlert } from '../../src/store/alerts.js';
@@ -276,8 +277,8 @@ async function fill({ app, configDir, capture, deliver }: Installation): Promise
   });
   await app.store.transaction('arrange a test', async (tx) => {
     await tx.run(
-      `UPDATE outbox_message SET ${forgedState.parked}, park_class='held', reason=? WHERE operation='update'`,
-      [hostile],
+      `UPDATE outbox_message SET ${forgedState.parked}, park_class='held', reason_code='legacy', reason_data=? WHERE operation='update'`,
+      [JSON.stringify({ text: { outside: hostile } })],
     );
     const invoice = `INSERT INTO invoice (invoice_no, customer_code, amount, due_date, status, first_listed_at,
       last_listed_at, unlisted_at, left_status, drop_held_at) VALUES (?,?,7,'2026-12-01',?,1,1,?,?,?)`;
@@ -335,7 +336,7 @@ async function fill({ app, configDir, capture, deliver }: Installation): Promise
       lane: 'deliver',
       cause: 'misconfigured',
       until_at: null,
-      reason: hostile,
+      reason: legacy(hostile),
       actor: hostile,
       since_at: 1,
     });

@@ -8,6 +8,7 @@ import { type AuditEntry, appendAudit } from '../../src/audit/audit-log.js';
 import { run } from '../../src/cli/run.js';
 import type { StoreSettings } from '../../src/config/sections/store.js';
 import { legacy } from '../../src/model/facts/fact.js';
+import { outside } from '../../src/model/outside.js';
 import type { Entity, JsonValue } from '../../src/model/record.js';
 import { deliver } from '../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
@@ -269,14 +270,22 @@ export const answers = {
   }),
   refused: (reason: string): Sent => ({
     ...answered(400, `{"error":"${reason}"}`),
-    verdict: { kind: 'refused', reason: `HTTP 400: ${reason}` },
+    verdict: {
+      kind: 'refused',
+      reason: { code: 'http_refused', status: 400, errorCode: null, message: outside(reason) },
+      likeness: `400 : ${reason}`,
+    },
   }),
   keyReused: (): Sent => ({
     ...answered(422, '{"error":"idempotency key reused"}'),
-    verdict: { kind: 'conflict', what: 'key_reused', reason: 'HTTP 422: idempotency key reused' },
+    verdict: {
+      kind: 'conflict',
+      what: 'key_reused',
+      reason: { code: 'http_refused', status: 422, errorCode: null, message: outside('idempotency key reused') },
+    },
   }),
   timeout: (): Sent => ({
-    verdict: { kind: 'in_doubt', reason: 'no answer within 10 s' },
+    verdict: { kind: 'in_doubt', reason: { code: 'timed_out' } },
     startedAtMs: Date.now(),
     durationMs: 10_000,
     status: null,

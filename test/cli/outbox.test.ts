@@ -7,6 +7,7 @@ import { Outbox } from '../../src/desk/pages/outbox.js';
 import { browseMessages } from '../../src/operator/lists/browse.js';
 import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { forged } from '../support/forged.js';
+import { toldRows } from '../support/told.js';
 import { answers, onAnyStore } from './installation.js';
 
 describe('waybill outbox', () => {
@@ -17,7 +18,7 @@ describe('waybill outbox', () => {
         const [found] = await tx.select('SELECT * FROM outbox_message WHERE source_key=? ORDER BY revision DESC', [
           sourceKey,
         ]);
-        return found;
+        return toldRows([found], '*')[0];
       });
     const audited = () =>
       installation.app.store.read('look', (tx) =>
@@ -236,7 +237,9 @@ describe('waybill outbox', () => {
         await installation.capture(
           ...Array.from({ length: 450 }, (_, i) => ({ entity: 'order' as const, sourceKey: String(i) })),
         );
-        await change(`UPDATE outbox_message SET ${forged.parked}, park_class='refused', reason='HTTP 400'`);
+        await change(
+          `UPDATE outbox_message SET ${forged.parked}, park_class='refused', reason_code='legacy', reason_data='{"text":{"outside":"HTTP 400"}}'`,
+        );
         const done = await json('outbox', 'retry', '--reason-like', 'HTTP 400', '--reason', 'mended', '--yes');
         expect(done).to.deep.equal({ action: 'retry', matched: 450, done: 450, left: [] });
         expect(await json('outbox', '--state', 'pending')).to.include({ count: 450 });

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
+import { legacy } from '../../src/model/facts/fact.js';
 import { shellWord } from '../../src/model/shell-word.js';
 import { listPauses, pauseLane } from '../../src/store/lane-pauses.js';
 import { onAnyStore } from './installation.js';
@@ -36,7 +37,7 @@ describe('waybill pause and resume', () => {
       expect(paused.stdout).to.equal(`Paused: pull. Go on with: ${resume}\n`);
       expect((await waybill('resume', '--reason', 'over')).stdout).to.equal('Ended 1 pause: pull.\n');
       await installation.app.store.transaction('pause', async (tx) => {
-        const pause = { until_at: null, reason: 'x', actor: 'anna', since_at: 1 };
+        const pause = { until_at: null, reason: legacy('x'), actor: 'anna', since_at: 1 };
         await pauseLane(tx, { ...pause, lane: 'capture.berlin', cause: 'operator' });
         await pauseLane(tx, { ...pause, lane: 'service', cause: 'outage' });
         await pauseLane(tx, { ...pause, lane: 'service', cause: 'credential' });

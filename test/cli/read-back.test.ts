@@ -60,12 +60,12 @@ describe('what was read back', () => {
           `Service:  "completed", total 2 500\\.00 EUR, read ${time}; final, so Waybill does not read it any more\n`,
         ),
       );
-      expect(text).to.contain('to be looked at: the service says a total of 250000, and our lines add up to 2500');
+      expect(text).to.contain('to be looked at: The service has a total of 250000, and the lines add up to 2500');
       const story = text.slice(text.indexOf('What happened'));
       const told = [
         'read back: confirmed; by ',
         'read back: confirmed became completed; by ',
-        'read back: the service says a total',
+        'read back: The service has a total',
       ];
       expect(told.map((one) => story.includes(one))).to.deep.equal([true, true, true]);
 

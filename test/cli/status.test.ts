@@ -28,7 +28,7 @@ describe('waybill status', () => {
           lane: 'deliver',
           cause: 'operator',
           until_at: null,
-          reason: 'stocktaking',
+          reason: legacy('stocktaking'),
           actor: 'anna',
           since_at: Date.now(),
           ...changes,
@@ -144,7 +144,7 @@ describe('waybill status', () => {
       const discard = (key: string) =>
         installation.app.store.transaction('discard', (tx) =>
           tx.run(
-            `UPDATE outbox_message SET ${forged.discarded}, park_class='unproven', reason='not ours' WHERE source_key=? AND revision=1`,
+            `UPDATE outbox_message SET ${forged.discarded}, park_class='unproven', reason_code='legacy', reason_data='{"text":{"outside":"not ours"}}' WHERE source_key=? AND revision=1`,
             [key],
           ),
         );
@@ -265,7 +265,7 @@ describe('waybill status', () => {
 
       it('is 2 when the service does not accept the credential', async () => {
         await holdLease();
-        await pause({ lane: 'service', cause: 'credential', reason: 'HTTP 401' });
+        await pause({ lane: 'service', cause: 'credential', reason: legacy('HTTP 401') });
         expect(await check()).to.equal(
           '2 WAYBILL CRITICAL: Everything that talks to the service is paused (credential): HTTP 401',
         );

@@ -40,7 +40,7 @@ onAnyLab('alerts', (kit) => {
     lane: 'service',
     cause: 'credential',
     until_at: null,
-    reason: 'HTTP 401',
+    reason: legacy('HTTP 401'),
     actor: 'daemon',
     since_at: 1,
   };

@@ -23,7 +23,7 @@ const pause = (changes: Partial<LanePause>): LanePause => ({
   lane: 'service',
   cause: 'credential',
   until_at: null,
-  reason: 'HTTP 401',
+  reason: legacy('HTTP 401'),
   actor: 'daemon',
   since_at: now,
   ...changes,

@@ -81,7 +81,9 @@ onAnyLab('actions at the desk', (kit) => {
     const { path } = await preview('needs-a-person', 'discard');
     // Of these, one is gone, one says something else, and one came later.
     await change(`UPDATE outbox_message SET ${forged.superseded}, closed_at=1 WHERE source_key='1'`);
-    await change("UPDATE outbox_message SET reason='HTTP 422: it is too old' WHERE source_key='2'");
+    await change(
+      `UPDATE outbox_message SET reason_code='legacy', reason_data='{"text":{"outside":"HTTP 422: it is too old"}}' WHERE source_key='2'`,
+    );
     await park('4', unknownSku('4'));
     const { body } = await carryOut(path);
     expect(await statesOf()).to.deep.equal({ 1: 'superseded', 2: 'parked', 3: 'discarded', 4: 'parked' });
@@ -89,7 +91,7 @@ onAnyLab('actions at the desk', (kit) => {
     expect(body).to.contain('it has changed since it was shown').and.to.contain('/order/1').and.to.contain('/order/2');
     expect(body).not.to.contain('/order/4');
     await change(
-      `UPDATE outbox_message SET ${forged.parked}, closed_at=NULL, reason='${unknownSku('3')}' WHERE source_key='3'`,
+      `UPDATE outbox_message SET ${forged.parked}, closed_at=NULL, reason_code='legacy', reason_data='{"text":{"outside":"${unknownSku('3')}"}}' WHERE source_key='3'`,
     );
     await carryOut(path);
     expect((await statesOf())['3'], 'the same form does it once').to.equal('parked');

@@ -97,7 +97,7 @@ export async function fillDesk(lab: Lab): Promise<void> {
       lane: 'pull',
       cause: 'operator',
       until_at: null,
-      reason: 'the service counts its invoices anew',
+      reason: legacy('the service counts its invoices anew'),
       actor: 'anna (desk)',
       since_at: nowMs - 1_800_000,
     });

@@ -25,11 +25,11 @@ export async function fillStore(store: Store, count: number): Promise<void> {
 
 const fillings = (count: number) => [
   `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, number, content_hash, mapping_fingerprint, state,
-     park_class, reason, next_attempt_at, waits_for, delivered_at, captured_at, closed_at, folded_key, attempts, claimed_at, started_at,
+     park_class, reason_code, reason_data, next_attempt_at, waits_for, delivered_at, captured_at, closed_at, folded_key, attempts, claimed_at, started_at,
      requests, status)
    SELECT ${entity}, CONCAT('k',n), 1, 'create', 0, CONCAT('SO-',n), 'h', 'm', ${state},
      CASE WHEN n%20=0 THEN CASE WHEN n%40=0 THEN 'refused' ELSE 'conflict' END END,
-     CASE WHEN n%20=0 THEN CONCAT('HTTP 422: order ',n,': unknown sku') END,
+     CASE WHEN n%20=0 THEN 'legacy' END, CASE WHEN n%20=0 THEN CONCAT('{"text":{"outside":"HTTP 422: order ',n,': unknown sku"}}') END,
      CASE WHEN n%40=20 OR n%20 IN (1,2,3) THEN 1700000000000+n END, CASE WHEN n%40=0 THEN 'person' END,
      CASE WHEN ${isDelivered} THEN 1700000000000+n END, 1700000000000+n, CASE WHEN ${isDelivered} THEN 1700000000000+n END, CONCAT('k',n), 1, 1700000000000+n,
      CASE WHEN ${isDelivered} THEN 1700000000000+n END, 1, 201 FROM ${numbers} WHERE n<${count}`,

@@ -44,12 +44,12 @@ onSqliteLabAnd('mysql', 'lists at the desk', (kit) => {
     const values = Array.from(
       { length: count },
       (_, nth) =>
-        `('order','x${nth}',1,'create',0,'x${nth}','h','m','delivered',${nth},${nth},'${nth === 3 ? 'rare words' : ''}')`,
+        `('order','x${nth}',1,'create',0,'x${nth}','h','m','delivered',${nth},${nth},${nth === 3 ? `'legacy','{"text":{"outside":"rare words"}}'` : 'NULL,NULL'})`,
     );
     for (let from = 0; from < values.length; from += 500)
       await run(
         `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, folded_key, content_hash, mapping_fingerprint,
-           state, captured_at, closed_at, reason) VALUES ${values.slice(from, from + 500).join(',')}`,
+           state, captured_at, closed_at, reason_code, reason_data) VALUES ${values.slice(from, from + 500).join(',')}`,
       );
   }
 
@@ -212,7 +212,9 @@ onSqliteLabAnd('mysql', 'lists at the desk', (kit) => {
 
   it('let no cell run in a spreadsheet, and no secret into a file', async () => {
     await deliverMany(1);
-    await run(`UPDATE outbox_message SET reason='=HYPERLINK("http://evil") secret-of-the-service'`);
+    await run(
+      `UPDATE outbox_message SET reason_code='legacy', reason_data='{"text":{"outside":"=HYPERLINK(\\"http://evil\\") secret-of-the-service"}}'`,
+    );
     const { rows } = csvOf((await rita.open('outbox.csv')).body);
     expect(rows[0]?.[8]).to.equal(`'=HYPERLINK("http://evil") [secret]`);
   });

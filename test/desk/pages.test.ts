@@ -214,9 +214,8 @@ onSqliteLabAnd('postgres', 'the pages of the desk', (kit) => {
       // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be there
       expect(body, path).not.to.match(/[\u0000-\u0009\u000b-\u001f\u202a-\u202e\u2066-\u2069]/);
     }
-    expect((await browser.open('needs-a-person')).body)
-      .to.contain('\\u202e')
-      .and.to.contain('[secret]');
+    expect((await browser.open('needs-a-person')).body).to.contain('[secret]');
+    expect((await browser.open(pages[2] as string)).body).to.contain('\\u202e');
   });
 
   it('group what waits for a person by its cause, with exact sums', async () => {
@@ -239,7 +238,7 @@ onSqliteLabAnd('postgres', 'the pages of the desk', (kit) => {
       lane: 'deliver',
       cause: 'operator',
       until_at: null,
-      reason,
+      reason: legacy(reason),
       actor: 'anna',
       since_at: Date.now(),
     } as const;

@@ -103,7 +103,7 @@ const situations: Situation[] = [
     name: 'the total at the service is another one',
     options: fault({ kind: 'wrong-total', by: 1, match: order }),
     arrange: both,
-    record: [/acknowledged a total of (\d+); the lines add up to/, /Compare the record ord_\w+ at the service/],
+    record: [/has a total of (\d+), and the lines add up to/, /Compare the record ord_\w+ at the service/],
     status: /1 were delivered, but a person should look/,
   },
   {
@@ -135,7 +135,7 @@ const situations: Situation[] = [
       await lab.capture();
       await change(
         lab,
-        `UPDATE outbox_message SET ${forged.superseded}, reason='Cancelled in the ERP before it was sent', closed_at=1 WHERE entity='order'`,
+        `UPDATE outbox_message SET ${forged.superseded}, reason_code='legacy', reason_data='{"text":{"outside":"Cancelled in the ERP before it was sent"}}', closed_at=1 WHERE entity='order'`,
       );
     },
     record: [/Not sent, and not to be sent/, /Cancelled in the ERP before it was sent/],

@@ -133,7 +133,10 @@ async function serve({ flavour: { name }, sandbox, waybill }: Served): Promise<v
   const [first] = inErp("SELECT id, customer_id FROM sales_orders WHERE status='confirmed' AND currency='EUR'");
   inErp('UPDATE customers SET name=? WHERE id=?', longName, first?.customer_id);
   await syncOnce(waybill, String(first?.id));
-  const parked = query(waybill.storeFile, "SELECT park_class, reason FROM outbox_message WHERE state='parked'");
+  const parked = query(
+    waybill.storeFile,
+    "SELECT park_class, reason_code, reason_data FROM outbox_message WHERE state='parked'",
+  );
   expect(
     parked.map((one) => one.park_class),
     name + JSON.stringify(parked),

@@ -202,7 +202,9 @@ class SlowWorld {
   async heal(): Promise<string[]> {
     this.service.fates = [];
     const open = () =>
-      this.kept.rows("SELECT state, reason FROM outbox_message WHERE state NOT IN ('delivered','superseded')");
+      this.kept.rows(
+        "SELECT state, reason_code, reason_data FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
+      );
     for (let round = 0; round < 8 && open().length > 0; round++) {
       await this.kept.store.transaction('resume', (tx) => tx.run('DELETE FROM lane_pause'));
       await this.time.advance(2 * maxProcessingMs);

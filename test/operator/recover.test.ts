@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { legacy } from '../../src/model/facts/fact.js';
 import type { OrderRecord } from '../../src/model/record.js';
 import { confirmMessages } from '../../src/operator/actions/held-changes.js';
 import { planAction } from '../../src/operator/actions/message-actions.js';
@@ -135,7 +136,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
         lane: 'capture',
         cause: 'operator',
         until_at: null,
-        reason: 'month end',
+        reason: legacy('month end'),
         actor: 'A',
         since_at: 1,
       }),
@@ -186,7 +187,10 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
         await lab.capture({ sweep: true });
         const [{ id }] = await kit.rows("SELECT id FROM outbox_message WHERE entity='order' AND state='pending'");
         await kit.store.transaction('as a brake left it', (tx) =>
-          tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='held', reason='a reason' WHERE id=?`, [id]),
+          tx.run(
+            `UPDATE outbox_message SET ${forged.parked}, park_class='held', reason_code='legacy', reason_data='{"text":{"outside":"a reason"}}' WHERE id=?`,
+            [id],
+          ),
         );
         await hold();
         let said: Promise<unknown> | undefined;
@@ -311,7 +315,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
         ['2', 'refused'],
       ])
         await tx.run(
-          `UPDATE outbox_message SET ${forged.parked}, park_class=?, reason='a reason' WHERE entity='order' AND source_key=?`,
+          `UPDATE outbox_message SET ${forged.parked}, park_class=?, reason_code='legacy', reason_data='{"text":{"outside":"a reason"}}' WHERE entity='order' AND source_key=?`,
           [parkClass as string, key as string],
         );
     });
@@ -336,7 +340,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     for (const [nth, parkClass] of parked.entries())
       await kit.store.transaction('as an older copy knows them', (tx) =>
         tx.run(
-          `UPDATE outbox_message SET ${forged.parked}, park_class=?, reason='a reason', ended_at=1, ended_boot_id='an older start',
+          `UPDATE outbox_message SET ${forged.parked}, park_class=?, reason_code='legacy', reason_data='{"text":{"outside":"a reason"}}', ended_at=1, ended_boot_id='an older start',
                   ended_boot_ms=1 WHERE entity='order' AND source_key=?`,
           [parkClass, String(nth + 1)],
         ),

@@ -47,7 +47,7 @@ onSqliteLabAnd('mysql', 'a record whose key changed in the ERP', (kit) => {
   };
   const open = () =>
     kit.rows(
-      "SELECT source_key, operation, state, park_class, reason FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
+      "SELECT source_key, operation, state, park_class, reason_code, reason_data FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
     );
 
   it('is held with "renamed?", and neither sent a second time nor removed', async () => {
@@ -205,14 +205,18 @@ onSqliteLabAnd('mysql', 'a record whose key changed in the ERP', (kit) => {
       "SELECT id, source_key FROM outbox_message WHERE entity='order' ORDER BY source_key",
     );
     if (hold)
-      await kit.rows(`UPDATE outbox_message SET ${forged.parked}, park_class='held', reason='look at it' WHERE id=?`, [
-        id,
-      ]);
+      await kit.rows(
+        `UPDATE outbox_message SET ${forged.parked}, park_class='held', reason_code='legacy', reason_data='{"text":{"outside":"look at it"}}' WHERE id=?`,
+        [id],
+      );
     await rename(lab, from, '9001');
     const foreseen = await lab.capture({ sweep: true, dryRun: true });
     expect(foreseen.captured).to.deep.equal({ customers: 0, orders: 1 });
     await works(lab);
-    const [{ state, reason }] = await kit.rows('SELECT state, reason FROM outbox_message WHERE id=?', [id]);
+    const [{ state, reason }] = await kit.rows(
+      'SELECT state, reason_code, reason_data FROM outbox_message WHERE id=?',
+      [id],
+    );
     expect(state).to.equal('superseded');
     expect(reason).to.contain('9001');
     return lab;

@@ -123,7 +123,7 @@ onSqliteLabAnd('postgres', 'records whose keys are others now', (kit) => {
     const { orders: now, duplicates } = lab.sandbox.ledger();
     expect(duplicates).to.deep.equal([]);
     const open = await kit.rows(
-      "SELECT entity, source_key, operation, state, reason FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
+      "SELECT entity, source_key, operation, state, reason_code, reason_data FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
     );
     expect(open).to.deep.equal([]);
     expect(lab.sandbox.counts().orders).to.equal(before.orders + newOrders + 1);
@@ -182,7 +182,9 @@ onSqliteLabAnd('postgres', 'records whose keys are others now', (kit) => {
     await lab.capture({ sweep: true });
     await lab.deliver({ erp: lab.reader });
     expect(lab.sandbox.ledger().orders.map(({ order_id: id }) => id)).to.have.members(before);
-    expect(await kit.rows("SELECT reason FROM outbox_message WHERE state IN ('parked','in_doubt')")).to.deep.equal([]);
+    expect(
+      await kit.rows("SELECT reason_code, reason_data FROM outbox_message WHERE state IN ('parked','in_doubt')"),
+    ).to.deep.equal([]);
     await goesOn(lab);
   });
 

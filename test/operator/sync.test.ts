@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { legacy } from '../../src/model/facts/fact.js';
 import { sync } from '../../src/operator/sync.js';
 import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
@@ -25,7 +26,14 @@ onAnyLab('one pass by hand', (kit) => {
     const lab = await kit.start({ orders: 5 });
     await lab.capture();
     await kit.store.transaction('pause', (tx) =>
-      pauseLane(tx, { lane: 'capture', cause: 'operator', until_at: null, reason: 'test', actor: 'test', since_at: 1 }),
+      pauseLane(tx, {
+        lane: 'capture',
+        cause: 'operator',
+        until_at: null,
+        reason: legacy('test'),
+        actor: 'test',
+        since_at: 1,
+      }),
     );
     const result = await sync(
       lab.context,

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { ErpReader } from '../../src/erp/erp-reader.js';
 import { ErpError } from '../../src/erp/erp-reader.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import type { JsonValue } from '../../src/model/record.js';
 import type { RecordStory } from '../../src/operator/tell-story.js';
 import { isItThere } from '../../src/operator/values/is-it-there.js';
@@ -97,7 +98,7 @@ describe('is it at the service?', () => {
     messageId: 1,
     purpose,
     verdict,
-    reason,
+    reason: reason === null ? null : legacy(reason),
     number: id,
     startedAt: id * 10,
     intendedAt: id * 10,

@@ -16,6 +16,7 @@ import { exportOf, exportRows, holdAsLost, loseEverything } from '../support/job
 import { say } from '../support/jobs/say.js';
 import { withMethod } from '../support/jobs/with-method.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
+import { told } from '../support/told.js';
 import { waitFor } from '../support/wait-for.js';
 
 /** Without the total, so that the number alone is the proof. */
@@ -23,7 +24,9 @@ const { total: _total, ...lookUpOrder } = sandboxLookUps.lookUpOrder;
 
 onEveryLab('one record of the ERP is one record of the service', (kit) => {
   const orders = () =>
-    kit.rows("SELECT source_key, state, park_class, reason FROM outbox_message WHERE entity='order' ORDER BY id");
+    kit.rows(
+      "SELECT source_key, state, park_class, reason_code, reason_data FROM outbox_message WHERE entity='order' ORDER BY id",
+    );
   const bindings = () =>
     kit.rows("SELECT source_key, service_id FROM binding WHERE entity='order' ORDER BY source_key");
   const endOutage = () => kit.store.transaction('end the outage', (tx) => tx.run('DELETE FROM lane_pause'));
@@ -91,7 +94,7 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
     const waits = (await orders()).filter(({ state }) => state === 'parked');
     expect(waits).to.have.length(1);
     expect(waits[0]).to.include({ park_class: 'conflict' });
-    expect(waits[0]?.reason).to.contain('ord_same').and.contain('outbox resolve');
+    expect(waits[0]?.reason).to.contain('ord_same').and.contain('already');
     expect(await bindings()).to.have.length(2);
   });
 
@@ -258,12 +261,14 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
     expect((await bindings()).find((row: Row) => row.source_key === key)).to.deep.equal(before);
     const move = { entity: 'order', sourceKey: key, from: before?.service_id as string, to: second as string } as const;
     const wrong = { ...move, from: 'ord_of_nobody' };
-    expect(await moveRecordBinding(lab.context, wrong, 'a test')).to.equal(
+    expect(told(await moveRecordBinding(lab.context, wrong, 'a test'))).to.equal(
       `it is ${before?.service_id} at the service, not ord_of_nobody`,
     );
     const [, other] = await bindings();
     const taken = { ...move, to: other?.service_id as string };
-    expect(await moveRecordBinding(lab.context, taken, 'a test')).to.contain(`the key ${other?.source_key} already`);
+    expect(told(await moveRecordBinding(lab.context, taken, 'a test'))).to.contain(
+      `the key ${other?.source_key} already`,
+    );
     expect(await moveRecordBinding(lab.context, move, 'the first was removed')).to.equal(null);
     expect((await bindings()).find((row: Row) => row.source_key === key)?.service_id).to.equal(second);
     const [moved] = await kit.rows("SELECT detail FROM audit_log WHERE outcome='move_binding'");
@@ -398,7 +403,9 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
       .requests.filter(({ method, path }) => method === 'PATCH' && path.includes('customers'));
     expect(patched.map(({ path }) => path)).to.deep.equal([`/v1/customers/${code}`, '/v1/customers/K99']);
     expect(
-      await kit.rows("SELECT reason FROM outbox_message WHERE entity='customer' AND state<>'delivered'"),
+      await kit.rows(
+        "SELECT reason_code, reason_data FROM outbox_message WHERE entity='customer' AND state<>'delivered'",
+      ),
     ).to.deep.equal([]);
   });
 
@@ -418,7 +425,7 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
       const customers = await kit.rows("SELECT source_key, service_id FROM binding WHERE entity='customer'");
       expect(customers).to.have.length(1);
       const waits = await kit.rows(
-        "SELECT park_class, reason FROM outbox_message WHERE entity='customer' AND state='parked'",
+        "SELECT park_class, reason_code, reason_data FROM outbox_message WHERE entity='customer' AND state='parked'",
       );
       expect(waits).to.have.length(1);
       // What is at the service is the other one: with a code of its own, this one goes out.

@@ -13,7 +13,7 @@ describe('being shut out for a while', () => {
   });
   const wait = (status: number, retryAfter?: string, code: string | null = null, body = '') => {
     const headers: Record<string, string> = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
-    return blockedMs({ answers, blockedSeconds: 600 }, { status, headers, code, body }, nowMs);
+    return blockedMs({ answers, blockedSeconds: 600 }, { status, headers, code, searched: body }, nowMs);
   };
 
   it('is a 403 that says when to come back', () => {

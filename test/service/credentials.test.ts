@@ -4,9 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { SandboxOptions, TokenRules } from '../../src/lab/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { legacy } from '../../src/model/facts/fact.js';
 import type { ServiceClient } from '../../src/service/service-client.js';
 import { systemClock } from '../../src/store/clock.js';
 import { useTempDir } from '../support/temp-dir.js';
+import { told } from '../support/told.js';
 import { waitFor } from '../support/wait-for.js';
 import { Clients, sending } from './wire-client.js';
 
@@ -104,7 +106,7 @@ describe('credentials, over real sockets', () => {
       const client = clients.at(sandbox.url, { tokenFile });
       writeFileSync(tokenFile, 'canary-two');
       let asked = 0;
-      const gate = { ask: async () => (++asked === 1 ? null : 'paused') };
+      const gate = { ask: async () => (++asked === 1 ? null : legacy('paused')) };
       const sent = await client.send({ ...customer('C1'), gate });
       expect(sent.verdict).to.include({ kind: 'unavailable' });
       expect(sent.startedAtMs).to.not.equal(null);
@@ -204,7 +206,7 @@ describe('credentials, over real sockets', () => {
       for (let i = 0; i < 20; i++) {
         const verdict = await verdictOf(client, `C${i}`);
         expect(verdict).to.include({ kind: 'unavailable', tls: false });
-        expect(verdict).to.have.property('reason').that.includes('/oauth/token');
+        expect(told(verdict)).to.have.property('reason').that.includes('/oauth/token');
       }
       expect(sandbox.tokenCounts().requests).to.equal(1);
       expect(statuses()).to.deep.equal([]);
@@ -226,7 +228,7 @@ describe('credentials, over real sockets', () => {
       const client = clients.at(sandbox.url, { credential: oauth({}, { clientSecretFile }), token: undefined });
       const verdict = await verdictOf(client, 'C1');
       expect(verdict).to.include({ kind: 'unauthorised' });
-      expect(verdict).to.have.property('reason').that.includes('invalid_client').and.does.not.include('canary');
+      expect(told(verdict)).to.have.property('reason').that.includes('invalid_client').and.does.not.include('canary');
       expect(client.credentialReplacedSince(0)).to.equal(false);
       writeFileSync(clientSecretFile, 'canary-new');
       await waitFor('the new one is seen', () => client.credentialReplacedSince(0));
@@ -237,8 +239,8 @@ describe('credentials, over real sockets', () => {
     it('asks the gate before it asks for a token', async () => {
       await start({ oauth: rules });
       const client = clients.at(sandbox.url, { credential: oauth(), token: undefined });
-      const { verdict } = await client.send({ ...customer('C1'), gate: { ask: async () => 'paused' } });
-      expect(verdict).to.deep.equal({ kind: 'not_sent', reason: 'paused' });
+      const { verdict } = await client.send({ ...customer('C1'), gate: { ask: async () => legacy('paused') } });
+      expect(verdict).to.deep.equal({ kind: 'not_sent', reason: legacy('paused') });
       expect(sandbox.tokenCounts().requests).to.equal(0);
     });
 

@@ -3,12 +3,14 @@ import fc from 'fast-check';
 import { serviceSettings } from '../../src/config/sections/service.js';
 import type { LookUpEndpoint } from '../../src/config/sections/service-endpoints.js';
 import { invoicePagePlaces, readInvoicePage } from '../../src/inbound/invoices/invoice-page.js';
-import { usualErrorPlaces } from '../../src/model/verdict.js';
+import { legacy } from '../../src/model/facts/fact.js';
+import { Unusable, usualErrorPlaces } from '../../src/model/verdict.js';
 import { expectAcknowledgement } from '../../src/service/acknowledgement.js';
 import { findFailureMark } from '../../src/service/failure-mark.js';
 import { type Expectation, judge } from '../../src/service/judge.js';
 import { expectFinding } from '../../src/service/look-up.js';
 import { recordQuestion } from '../../src/service/read-record.js';
+import { told } from '../support/told.js';
 
 const places = { values: ['data.order.id', 'data.total'], id: 'data.order.id' };
 const find = (answer: unknown, errors: Partial<typeof usualErrorPlaces> = {}, at = places) =>
@@ -111,13 +113,14 @@ const write = (entity: 'order' | 'customer', operation: 'create' | 'update' | 'd
     expectedTotal: null,
   });
 const reading = recordQuestion(profile, { entity: 'order', serviceId: 'O-1', record, idempotencyKey: null });
-if ('problem' in reading) throw new Error(reading.problem);
+if ('problem' in reading) throw new Error(reading.problem.code);
 const question = { asks: 'read', entity: 'order' } as const;
 const read =
-  <Value>(ask: (json: unknown) => Value | string) =>
+  <Value>(ask: (json: unknown) => Value | Unusable | string) =>
   (_status: number, json: unknown) => {
     const value = ask(json);
-    return typeof value === 'string' ? value : ({ kind: 'read', value } as const);
+    if (typeof value === 'string') return new Unusable(legacy(value));
+    return value instanceof Unusable ? value : ({ kind: 'read', value } as const);
   };
 /** All that is asked of a service, with an answer that is the best that could come. */
 const asked: { [name: string]: [Expectation<{ kind: string }>, object] } = {};
@@ -146,7 +149,7 @@ asked['read a page of invoices'] = [
 ];
 
 const said = (expected: Expectation<{ kind: string }>, body: unknown, status = 200) =>
-  judge(profile, expected, { kind: 'answer', status, headers: {}, body: JSON.stringify(body) }, 0);
+  told(judge(profile, expected, { kind: 'answer', status, headers: {}, body: JSON.stringify(body) }, 0));
 
 describe('an answer with a success status that says that it failed', () => {
   it('gives no reason where it only echoes the record, so that ten of them look equal', () => {

@@ -5,6 +5,7 @@ import type { ReadAnswer } from '../../src/model/verdict.js';
 import type { SendRequest } from '../../src/service/compose-request.js';
 import type { Sent } from '../../src/service/service-client.js';
 import type { Clock } from '../../src/store/clock.js';
+import { tell } from '../../src/words/words.js';
 import { isFullMatrix } from '../store/stores.js';
 import { type PlayedAnswer, playing } from './stand-in-client.js';
 import { acknowledgement, Clients, orderRecord, page, sending, token } from './wire-client.js';
@@ -53,6 +54,9 @@ const text = fc.oneof(
   fields.map((some) => JSON.stringify(some)),
   fc.tuple(fields, fc.nat(80)).map(([some, at]) => JSON.stringify({ ...acknowledgement, ...some }).slice(0, at)),
   fc.integer().map((total) => JSON.stringify({ ...acknowledgement, total })),
+  fc
+    .constantFrom('already exists', 'in progress', 'idempotency', 'customer')
+    .map((message) => JSON.stringify({ ...acknowledgement, error: { message } })),
   fc.constantFrom('', '{}', 'null', '[', `<html>${token}`, `${JSON.stringify(acknowledgement)} x`),
   fc.json(),
 );
@@ -151,7 +155,7 @@ function check(name: RequestName, given: Answer, { verdict, ...rest }: Sent): vo
   if (verdict.kind === 'unavailable') expect('code' in given).to.equal(true);
   if (verdict.kind === 'throttled' && verdict.retryAfterMs !== null)
     expect(verdict.retryAfterMs).to.be.within(0, 86_400_000);
-  if ('reason' in verdict) expect(verdict.reason.length).to.be.within(1, 1_000);
+  if ('reason' in verdict) expect(tell(verdict.reason).length).to.be.within(1, 1_000);
   expect(verdict.kind).to.not.equal('not_sent');
   expect(JSON.stringify({ verdict, ...rest })).to.not.include(token);
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { legacy } from '../../src/model/facts/fact.js';
 import type { FoundRecord } from '../../src/model/verdict.js';
 import { AnswerRedaction } from '../../src/service/answer-words.js';
 
@@ -28,15 +29,15 @@ describe('a JSON answer that is read by its words', () => {
       differs: [],
       shown: { name: `Jo ${token}` },
     };
-    expect(redaction.verdict(found, [])).to.deep.equal({ ...found, shown: { name: 'Jo [secret]' } });
+    expect(redaction.verdict(found, [], 200)).to.deep.equal({ ...found, shown: { name: 'Jo [secret]' } });
     for (const serviceId of [token, 'c-[secret]']) {
-      expect(redaction.verdict({ ...found, serviceId }, [])).to.include({ kind: 'odd' });
+      expect(redaction.verdict({ ...found, serviceId }, [], 200)).to.include({ kind: 'odd' });
       const existing = { ...found, serviceId };
-      const conflict = { kind: 'conflict', what: 'already_exists', reason: 'there', existing } as const;
-      expect(redaction.verdict(conflict, [])).to.deep.equal({
+      const conflict = { kind: 'conflict', what: 'already_exists', reason: legacy('there'), existing } as const;
+      expect(redaction.verdict(conflict, [], 409)).to.deep.equal({
         kind: 'conflict',
         what: 'already_exists',
-        reason: 'there',
+        reason: legacy('there'),
       });
     }
   });

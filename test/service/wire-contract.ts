@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { expect } from 'chai';
+import { legacy } from '../../src/model/facts/fact.js';
 import type { VerdictKind } from '../../src/model/verdict.js';
 import {
   acknowledgement,
@@ -260,8 +261,11 @@ export function wireContract(makeLab: () => WireLab): void {
   it('sends nothing when the gate is shut or can not be asked', async () => {
     lab.script(created);
     const client = clients.at(lab.url);
-    const shut = await client.send(sending({ gate: { ask: async () => 'paused by an operator' } }));
-    expect(shut).to.deep.include({ verdict: { kind: 'not_sent', reason: 'paused by an operator' }, startedAtMs: null });
+    const shut = await client.send(sending({ gate: { ask: async () => legacy('paused by an operator') } }));
+    expect(shut).to.deep.include({
+      verdict: { kind: 'not_sent', reason: legacy('paused by an operator') },
+      startedAtMs: null,
+    });
     const broken = await client.send(
       sending({
         gate: { ask: () => Promise.reject(new Error('the store is away')) },

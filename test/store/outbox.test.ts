@@ -354,7 +354,7 @@ onEveryStore('the outbox', (kit) => {
       expect(JSON.parse(first.body)).to.deep.equal({ note: 'new' });
       expect(first.boundServiceId).to.equal('S-1');
       expect(first.idempotencyKey).to.match(/^[0-9a-f-]{36}$/);
-      await settleAll([settled(first, { kind: 'in_doubt', reason: 'timeout' })], 1, now);
+      await settleAll([settled(first, { kind: 'in_doubt', reason: legacy('timeout') })], 1, now);
       // Even if the record were acknowledged otherwise by now.
       await write((tx) => tx.run(`UPDATE binding SET acknowledged='{"customer_code":"1","items":[],"note":"new"}'`));
       const again = (await claim([id])).claimed[0] as ClaimedMessage;
@@ -463,7 +463,7 @@ onEveryStore('the outbox', (kit) => {
     });
 
     it('and tells by their order whether others passed since a 403, whatever the clocks said', async () => {
-      const forbidden: Verdict = { kind: 'misconfigured', reason: 'HTTP 403' };
+      const forbidden: Verdict = { kind: 'misconfigured', reason: legacy('HTTP 403') };
       const orders = ['1', '2', '3', '4'].map((key) => message('order', key));
       const { claimed } = await claim(await insert(...orders));
       const [a, b, c, d] = claimed as [ClaimedMessage, ClaimedMessage, ClaimedMessage, ClaimedMessage];
@@ -503,8 +503,8 @@ onEveryStore('the outbox', (kit) => {
       const claimed = await claimOne(...Array.from({ length: 900 }, (_, i) => message('order', `${i}`)));
       const verdictsOf = (i: number): Verdict[] => [
         delivered(`O-${i}`),
-        { kind: 'in_doubt', reason: 'a timeout' },
-        { kind: 'refused', reason: 'no' },
+        { kind: 'in_doubt', reason: legacy('a timeout') },
+        { kind: 'refused', reason: legacy('no') },
       ];
       const batch = claimed.map((one, i) => settled(one, verdictsOf(i)[i % 3] as Verdict));
       await settleAll(batch, 1, now + 10);
@@ -533,7 +533,7 @@ onEveryStore('the outbox', (kit) => {
       // As after a commit whose acknowledgement was lost: the same batch comes again, with another one.
       await settleAll([settled(one, delivered('O-1'))], 1, now);
       const ids = await settleAll(
-        [settled(one, { kind: 'in_doubt', reason: 'x' }), settled(two, delivered('O-2'))],
+        [settled(one, { kind: 'in_doubt', reason: legacy('x') }), settled(two, delivered('O-2'))],
         1,
         now,
       );
@@ -590,7 +590,7 @@ onEveryStore('the outbox', (kit) => {
       // A second try, of which only the first has an attempt.
       const [again] = (await insert(message('order', '3'))) as [number];
       const [first] = (await claim([again], 1, now)).claimed as [ClaimedMessage];
-      await settleAll([settled(first, { kind: 'in_doubt', reason: 'timeout' })], 1, now);
+      await settleAll([settled(first, { kind: 'in_doubt', reason: legacy('timeout') })], 1, now);
       await set(again, 'next_attempt_at=0');
       expect((await claim([again], 1, now + 70_000)).claimed).to.have.length(1);
       expect((await write((tx) => unendedWrites(tx, 1))).sort()).to.deep.equal([write1, again]);
@@ -752,7 +752,7 @@ onEveryStore('the outbox', (kit) => {
       }),
     ];
     const ids = await insert(...messages);
-    const rows = await kit.rows('SELECT id, entity, source_key, state, reason FROM outbox_message');
+    const rows = await kit.rows('SELECT id, entity, source_key, state, reason_code, reason_data FROM outbox_message');
     for (const [i, id] of ids.entries()) {
       const row = rows.find((one) => one.id === id);
       expect(row).to.deep.include({ entity: messages[i]?.entity, source_key: messages[i]?.sourceKey });

@@ -9,12 +9,12 @@ onEveryStore('writing many rows', (kit) => {
     lane,
     cause: 'operator',
     until_at: null as SqlValue,
-    reason: `reason of ${lane}`,
+    reason_data: `reason of ${lane}`,
     actor: 'test',
     since_at: 1,
     ...more,
   });
-  const all = () => kit.rows('SELECT lane, until_at, reason FROM lane_pause ORDER BY lane');
+  const all = () => kit.rows('SELECT lane, until_at, reason_data FROM lane_pause ORDER BY lane');
 
   it('inserts none, one, and more than fit into one statement', async () => {
     await write((tx) => insertRows(tx, 'lane_pause', []));
@@ -46,11 +46,11 @@ onEveryStore('writing many rows', (kit) => {
       insertRows(
         tx,
         'lane_pause',
-        texts.map((reason, i) => pause(`${i}`, { reason, until_at: i % 2 === 0 ? null : i })),
+        texts.map((reason, i) => pause(`${i}`, { reason_data: reason, until_at: i % 2 === 0 ? null : i })),
       ),
     );
     expect(await all()).to.deep.equal(
-      texts.map((reason, i) => ({ lane: `${i}`, until_at: i % 2 === 0 ? null : i, reason })),
+      texts.map((reason, i) => ({ lane: `${i}`, until_at: i % 2 === 0 ? null : i, reason_data: reason })),
     );
   });
 
@@ -60,28 +60,33 @@ onEveryStore('writing many rows', (kit) => {
         tx,
         'lane_pause',
         ['lane', 'cause'],
-        [pause('a', { reason: 'first' }), pause('a', { reason: 'last' })],
+        [pause('a', { reason_data: 'first' }), pause('a', { reason_data: 'last' })],
       ),
     );
-    expect((await all()).map(({ reason }) => reason)).to.deep.equal(['last']);
+    expect((await all()).map(({ reason_data }) => reason_data)).to.deep.equal(['last']);
   });
 
   it('loses no row for a U+0000 in a text, which not every database takes', async () => {
-    await write((tx) => insertRows(tx, 'lane_pause', [pause('a', { reason: 'x\0y' }), pause('b')]));
+    await write((tx) => insertRows(tx, 'lane_pause', [pause('a', { reason_data: 'x\0y' }), pause('b')]));
     const [a, b] = await all();
-    expect(a.reason).to.match(/^x[\0\ufffd]y$/);
-    expect(b.reason).to.equal('reason of b');
+    expect(a.reason_data).to.match(/^x[\0\ufffd]y$/);
+    expect(b.reason_data).to.equal('reason of b');
   });
 
   it('inserts what is new and overwrites what is there', async () => {
     await write((tx) => upsertRows(tx, 'lane_pause', ['lane', 'cause'], [pause('a', { until_at: 5 }), pause('b')]));
     await write((tx) =>
-      upsertRows(tx, 'lane_pause', ['lane', 'cause'], [pause('a', { reason: 'new' }), pause('c', { until_at: 7 })]),
+      upsertRows(
+        tx,
+        'lane_pause',
+        ['lane', 'cause'],
+        [pause('a', { reason_data: 'new' }), pause('c', { until_at: 7 })],
+      ),
     );
     expect(await all()).to.deep.equal([
-      { lane: 'a', until_at: null, reason: 'new' },
-      { lane: 'b', until_at: null, reason: 'reason of b' },
-      { lane: 'c', until_at: 7, reason: 'reason of c' },
+      { lane: 'a', until_at: null, reason_data: 'new' },
+      { lane: 'b', until_at: null, reason_data: 'reason of b' },
+      { lane: 'c', until_at: 7, reason_data: 'reason of c' },
     ]);
   });
 
@@ -97,11 +102,11 @@ onEveryStore('writing many rows', (kit) => {
     const values = Array.from({ length: 1_010 }, (_, i) => ({
       lane: `${i}`,
       until_at: i === 0 ? null : 1_790_000_000_000 + i,
-      reason: i === 0 ? 'x' : `a much longer reason than the first one ${i}`,
+      reason_data: i === 0 ? 'x' : `a much longer reason than the first one ${i}`,
     }));
     const matched = await write((tx) => updateRows(tx, 'lane_pause', ['lane'], values));
     expect(matched).to.equal(1_000);
-    const rows = await kit.rows("SELECT lane, until_at, reason FROM lane_pause WHERE lane IN ('0','1','999')");
+    const rows = await kit.rows("SELECT lane, until_at, reason_data FROM lane_pause WHERE lane IN ('0','1','999')");
     expect(rows).to.have.deep.members([values[0], values[1], values[999]]);
     // Matched is not changed: the same values once more.
     expect(await write((tx) => updateRows(tx, 'lane_pause', ['lane'], values))).to.equal(1_000);
@@ -110,7 +115,7 @@ onEveryStore('writing many rows', (kit) => {
 
   it('leaves alone what the guard does not let through', async () => {
     await write((tx) => insertRows(tx, 'lane_pause', [pause('a', { since_at: 1 }), pause('b', { since_at: 2 })]));
-    const rows = ['a', 'b', 'c'].map((lane) => ({ lane, cause: 'operator', reason: 'guarded' }));
+    const rows = ['a', 'b', 'c'].map((lane) => ({ lane, cause: 'operator', reason_data: 'guarded' }));
     const matched = await write((tx) =>
       updateRows(tx, 'lane_pause', ['lane', 'cause'], rows, {
         guard: 't.since_at=? AND t.actor=?',
@@ -118,14 +123,14 @@ onEveryStore('writing many rows', (kit) => {
       }),
     );
     expect(matched).to.equal(1);
-    expect((await all()).map((row) => row.reason)).to.deep.equal(['reason of a', 'guarded']);
+    expect((await all()).map((row) => row.reason_data)).to.deep.equal(['reason of a', 'guarded']);
   });
 
   it('compares keys byte by byte', async () => {
     await write((tx) => insertRows(tx, 'lane_pause', [pause('Angry'), pause('angry'), pause('ängry')]));
-    expect(await write((tx) => updateRows(tx, 'lane_pause', ['lane'], [{ lane: 'angry', reason: 'found' }]))).to.equal(
-      1,
-    );
+    expect(
+      await write((tx) => updateRows(tx, 'lane_pause', ['lane'], [{ lane: 'angry', reason_data: 'found' }])),
+    ).to.equal(1);
     expect(
       await kit.rows(`SELECT lane FROM lane_pause WHERE lane IN ${placeholders(2)}`, ['angry', 'ANGRY']),
     ).to.deep.equal([{ lane: 'angry' }]);

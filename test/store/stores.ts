@@ -5,6 +5,7 @@ import { forgetLastLines } from '../../src/store/last-lines.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { SqlValue, Store } from '../../src/store/store.js';
 import { type TempDir, useTempDir } from '../support/temp-dir.js';
+import { toldRows } from '../support/told.js';
 import { type MariaDbHandle, type PostgresHandle, useMariaDb, usePostgres } from '../support/use-database.js';
 
 type Dialect = StoreSettings['type'];
@@ -196,7 +197,7 @@ export function useStore(dialect: Dialect): StoreKit {
       drops.push(() => database.drop());
       return serverSettings(dialect, database);
     },
-    rows: (sql, parameters) => kit.store.read('look', (tx) => tx.select(sql, parameters)),
+    rows: async (sql, parameters) => toldRows(await kit.store.read('look', (tx) => tx.select(sql, parameters)), sql),
   };
   return kit;
 }

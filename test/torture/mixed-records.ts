@@ -43,7 +43,7 @@ export async function newestMessage(
   sinceMs = 0,
 ): Promise<Newest | undefined> {
   const [newest] = await store.rows<Newest>(
-    `SELECT state, park_class, reason, service_id FROM outbox_message
+    `SELECT state, park_class, reason_code, reason_data, service_id FROM outbox_message
       WHERE entity='${entity}' AND source_key='${key}' AND captured_at>=${sinceMs} ORDER BY revision DESC LIMIT 1`,
   );
   return newest;

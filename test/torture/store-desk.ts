@@ -3,6 +3,7 @@ import { openStore } from '../../src/store/open-store.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
 import type { TestDatabase as PostgresDatabase } from '../support/postgres-database.js';
 import { openSqlite } from '../support/sqlite-file.js';
+import { toldRows } from '../support/told.js';
 import { witnessSql } from './store-witness.js';
 
 /** The store as it lies there, read by SQL of our own. */
@@ -38,7 +39,7 @@ export function sqliteStoreDesk(file: string): StoreDesk {
   const database = openSqlite(file, { timeout: 10_000 });
   const rows = async (sql: string) => database.prepare(sql).all() as never[];
   const change = async (sql: string) => void database.prepare(sql).run();
-  return { rows, change, everything: () => dump(rows), close: () => void database.close() };
+  return { rows: inWords(rows), change, everything: () => dump(rows), close: () => void database.close() };
 }
 
 /** Makes the schema with a witness in it, before any daemon has seen the store. */
@@ -63,7 +64,7 @@ export function serverStoreDesk(database: { query(sql: string): Promise<unknown>
     }
   };
   const change = async (sql: string) => void (await database.query(sql));
-  return { rows, change, everything: () => dump(rows), close: () => undefined };
+  return { rows: inWords(rows), change, everything: () => dump(rows), close: () => undefined };
 }
 
 export async function makeMariaDbStore(database: TestDatabase, more: readonly string[] = []): Promise<void> {
@@ -91,6 +92,10 @@ async function makeSchema(type: 'mysql' | 'postgres', database: TestDatabase | P
     password: new Secret(database.password),
   } as Parameters<typeof openStore>[0]);
   await store.close();
+}
+
+function inWords(rows: (sql: string) => Promise<never[]>): (sql: string) => Promise<never[]> {
+  return async (sql) => toldRows(await rows(sql)) as never[];
 }
 
 async function dump(rows: (sql: string) => Promise<unknown[]>): Promise<string> {

@@ -115,9 +115,9 @@ export function witnessTable(dialect: StoreType): string {
 }
 
 /** The attempts of a store, and the claims that have not ended and are none of their own yet. */
-export const attemptsSql = `SELECT id, message_id, purpose, number, epoch, idempotency_key, body_hash, intended_at, started_at, verdict, reason, request_id
+export const attemptsSql = `SELECT id, message_id, purpose, number, epoch, idempotency_key, body_hash, intended_at, started_at, verdict, reason_code, reason_data, request_id
     FROM ${everyAttempt}
-  UNION ALL SELECT -m.id, m.id, m.operation, m.attempts, m.claim_epoch, m.idempotency_key, m.body_hash, m.claimed_at, NULL, NULL, NULL, NULL
+  UNION ALL SELECT -m.id, m.id, m.operation, m.attempts, m.claim_epoch, m.idempotency_key, m.body_hash, m.claimed_at, NULL, NULL, NULL, NULL, NULL
     FROM outbox_message m
    WHERE m.state='sending' AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.number=m.attempts)`;
 

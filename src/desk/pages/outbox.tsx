@@ -1,3 +1,4 @@
+import type { Fact } from '../../model/facts/fact.js';
 import { entities } from '../../model/record.js';
 import type { NamedRecord } from '../../operator/find-records.js';
 import { listedTime } from '../../operator/list-messages.js';
@@ -5,6 +6,7 @@ import type { browseMessages } from '../../operator/lists/browse.js';
 import { mostCounted } from '../../operator/lists/browse.js';
 import { waitsForInWords } from '../../operator/words.js';
 import { messageStates, parkClasses } from '../../outbound/outbox/message.js';
+import { tell } from '../../words/words.js';
 import { ListActions } from './action-forms.js';
 import { NamedRecords } from './search.js';
 import { FilterField, Pager, Table } from './table.js';
@@ -63,7 +65,7 @@ export function Outbox({ base, query, page: { rows, next, count }, action, ambig
               one.attempts,
               <Time key="captured" ms={one.capturedAt} timeZone={timeZone} />,
               at === null ? other : <Time key="at" ms={at} timeZone={timeZone} />,
-              <Bounded key="reason" text={one.flag ?? one.reason ?? ''} most={200} />,
+              <Bounded key="reason" text={told(one.flag ?? one.reason)} most={200} />,
             ];
           })}
         />
@@ -71,4 +73,8 @@ export function Outbox({ base, query, page: { rows, next, count }, action, ambig
       <Pager path={`${base}outbox`} query={query} next={next === null ? null : { before: String(next) }} />
     </>
   );
+}
+
+function told(fact: Fact | null): string {
+  return fact === null ? '' : tell(fact);
 }

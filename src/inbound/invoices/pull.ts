@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { appendAudit } from '../../audit/audit-log.js';
-import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { ListFact } from '../../model/facts/lists.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -36,13 +36,13 @@ async function pullTurn(
       const outage = state.pauses.find(({ cause }) => cause === 'outage');
       const pauses = state.pauses.filter((pause) => pause !== outage);
       const held = gate.blockedBy({ ...state, pauses }, 'pull');
-      if (held) return { held: legacy(held.reason) };
+      if (held) return { held: held.reason };
       if (!outage) return { isProbe: false };
-      if (signal?.aborted) return { held: legacy('stopping') };
+      if (signal?.aborted) return { held: { code: 'stopping' } };
       probeTurns.reserve();
       const isDue = (outage.until_at ?? 0) <= nowMs();
       if (isDue && probeTurns.takeReserved(clock.monotonicMs())) return { isProbe: true };
-      if (!waitsForTurn) return { held: legacy(`the service is out of reach: ${outage.reason}`) };
+      if (!waitsForTurn) return { held: { code: 'outage', reason: outage.reason } };
       await clock.sleep(turnPollMs, signal);
     }
   } finally {

@@ -1,4 +1,4 @@
-import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
@@ -56,7 +56,7 @@ export async function readLists(
       detail: { state, page, pass: passes.pass, ...(customer === '' ? {} : { customer }) },
     });
     if ('noAnswer' in asked) {
-      const reason = { code: 'page_not_read', page, state, reason: legacy(asked.noAnswer), atEnd: false } as const;
+      const reason = { code: 'page_not_read', page, state, reason: asked.noAnswer, atEnd: false } as const;
       if (asked.isRefused && isBehindEnd(passes)) {
         const refusal = { ...reason, atEnd: true };
         pull.progress = await lease.write('end a list at a refusal', (tx) =>

@@ -1,4 +1,5 @@
 import type { OrderReading, ReadState } from '../../outbound/outbox/binding-holders.js';
+import { factOf } from '../../store/fact-columns.js';
 import type { Tx } from '../../store/store.js';
 
 /** A delivered order with what the service said of it last. */
@@ -19,7 +20,7 @@ export async function boundOrder(
 ): Promise<BoundOrder | null> {
   const [column, value] = 'orderId' in order ? ['service_id', order.orderId] : ['source_key', order.sourceKey];
   const [row] = await tx.rows(
-    `SELECT source_key, service_id, revision, acknowledged, read_state, read_id, read_flag, service_status, service_total
+    `SELECT source_key, service_id, revision, acknowledged, read_state, read_id, read_flag_code, read_flag_data, service_status, service_total
        FROM binding WHERE entity='order' AND ${column}=?${forUpdate ? tx.forUpdate : ''}`,
     [value as string],
   );
@@ -28,7 +29,12 @@ export async function boundOrder(
   // A reading of another id says nothing of this one.
   const reading =
     row.readId === serviceId
-      ? { state: row.readState, status: row.serviceStatus, total: row.serviceTotal, flag: row.readFlag }
+      ? {
+          state: row.readState,
+          status: row.serviceStatus,
+          total: row.serviceTotal,
+          flag: factOf(row.readFlagCode, row.readFlagData),
+        }
       : { state: 'open' as const, status: null, total: null, flag: null };
   return { sourceKey, serviceId, revision, acknowledged, reading };
 }
@@ -64,7 +70,7 @@ export async function hasCreateUnderWay(tx: Tx, sentBefore: number): Promise<boo
 export async function countReadBack(tx: Tx) {
   type Counts = { state: ReadState; orders: number; readings: number; flagged: number; oldest: number | null };
   const rows = await tx.rows<Counts>(
-    `SELECT read_state AS state, COUNT(*) AS orders, COUNT(read_at) AS readings, COUNT(read_flag) AS flagged,
+    `SELECT read_state AS state, COUNT(*) AS orders, COUNT(read_at) AS readings, COUNT(read_flag_code) AS flagged,
             MIN(read_at) AS oldest
        FROM binding WHERE entity='order' GROUP BY read_state`,
   );

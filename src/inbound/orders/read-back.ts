@@ -1,5 +1,5 @@
 import type { ServiceSettings } from '../../config/sections/service.js';
-import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
@@ -109,7 +109,7 @@ export async function readOrdersBack(
     if (due.length === 0) return result;
     for (const { sourceKey } of due) {
       while (client.rateLimiter.waiting > 0 && !signal?.aborted) await clock.sleep(pollMs, signal);
-      const stopped = signal?.aborted ? legacy('stopping') : await heldBy(gate, client);
+      const stopped = signal?.aborted ? ({ code: 'stopping' } as const) : await heldBy(gate, client);
       if (stopped !== null) return { ...result, stopped };
       const one = await readOrder(context, client, lease, { sourceKey }, { signal, isPatient: true });
       if (one.kind === 'not_read' && !one.isItsOwn) return { ...result, stopped: one.reason };
@@ -125,9 +125,8 @@ export async function readOrdersBack(
 async function heldBy(gate: SendGate, client: ServiceClient): Promise<Fact | null> {
   const state = await gate.state();
   const outage = state.pauses.find(({ cause }) => cause === 'outage');
-  if (outage) return legacy(`the service is out of reach: ${outage.reason}`);
-  const reason = gate.blockedBy(state, 'pull')?.reason ?? client.rateLimiter.usedUp?.reason;
-  return reason === undefined ? null : legacy(reason);
+  if (outage) return { code: 'outage', reason: outage.reason };
+  return gate.blockedBy(state, 'pull')?.reason ?? client.rateLimiter.usedUp?.reason ?? null;
 }
 
 /** To be called once before the first run: the settings may name other final states by now. */

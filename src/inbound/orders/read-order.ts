@@ -1,6 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { appendAudit } from '../../audit/audit-log.js';
-import { type Fact, legacy } from '../../model/facts/fact.js';
-import { outside } from '../../model/outside.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { type OrderItem, orderTotal, settingsOfRecord } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { noteStates } from '../../outbound/deliver/profile-notices.js';
@@ -40,13 +40,13 @@ export function judgeOrderRead(
   const { status, total } = shown;
   const state = finalStates.includes(status) ? 'final' : 'open';
   const differs = total !== null && expectedTotal !== null && BigInt(total) !== expectedTotal;
-  const said = differs ? `the service says a total of ${total}, and our lines add up to ${expectedTotal}` : null;
+  const said: Fact | null = differs ? { code: 'total_differs', found: total, expected: String(expectedTotal) } : null;
   const flag = isMoving ? known.flag : said;
   const news: OrderNews[] = [];
   if (known.state === 'gone') news.push('back');
   if (known.status !== status) news.push('status');
   const isOtherTotal = known.total !== null && total !== known.total;
-  if (isOtherTotal || (flag !== null && flag !== known.flag)) news.push('total');
+  if (isOtherTotal || (flag !== null && !isDeepStrictEqual(flag, known.flag))) news.push('total');
   return { reading: { state, status, total, flag }, news };
 }
 
@@ -92,7 +92,7 @@ export async function readOrder(
     await lease.write('note that an order was asked for', (tx) => noteOrderAsked(tx, sourceKey, nowMs()));
     return { kind: 'not_read', reason, isRefused, isItsOwn: true };
   };
-  if ('problem' in path) return giveUp({ code: 'path_not_fillable', problem: outside(path.problem) }, true);
+  if ('problem' in path) return giveUp(path.problem, true);
   const manner = isPatient ? { priority: patientPriority, tries: 1 } : { tries };
   let kept: OrderRead = { kind: 'unknown' };
   const answer = await new ServiceReads(context, client, lease, { signal, ...manner }).ask<OrderShown>({
@@ -110,8 +110,8 @@ export async function readOrder(
   });
   if (!('noAnswer' in answer)) return kept;
   const { noAnswer, verdict, isRefused } = answer;
-  if (ownVerdicts.includes(verdict)) return giveUp(legacy(noAnswer), isRefused);
-  return { kind: 'not_read', reason: legacy(noAnswer), isRefused, isItsOwn: false };
+  if (ownVerdicts.includes(verdict)) return giveUp(noAnswer, isRefused);
+  return { kind: 'not_read', reason: noAnswer, isRefused, isItsOwn: false };
 }
 
 /** These may be about one order alone: the others are still read. */

@@ -1,12 +1,15 @@
 import type { Settings } from '../../config/settings.js';
 import { currencyScales, sentCurrency } from '../../erp/mapping/money.js';
 import { wallText } from '../../erp/time/wall-time.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { decimalText } from '../../model/minor-units.js';
 import type { Entity } from '../../model/record.js';
 import type { WriteBackKind, WriteBackRow } from '../../model/write-back.js';
 import type { ParkClass } from '../../outbound/outbox/message.js';
+import { factOf } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { tell } from '../../words/words.js';
 import { type KnownInvoice, knownInvoices } from '../invoices/list-invoices.js';
 
 export const entityOf: Record<WriteBackKind, Entity | null> = {
@@ -84,16 +87,20 @@ async function recordOutcomes(
     [entity, ...keys],
   );
   const messages = await tx.rows(
-    `SELECT source_key, number, state, park_class, reason FROM outbox_message
+    `SELECT source_key, number, state, park_class, reason_code, reason_data FROM outbox_message
       WHERE source_key IN ${list} AND entity=? AND (number IS NOT NULL OR state='parked') ORDER BY revision`,
     [...keys, entity],
   );
   const bound = new Map(bindings.map((row) => [row.sourceKey as string, row]));
   const numbers = new Map<string, string>();
   const parked = new Map<string, NonNullable<RecordOutcome['parked']>>();
-  for (const { sourceKey, number, state, parkClass, reason } of messages) {
+  for (const row of messages) {
+    const { sourceKey, number, state, parkClass } = row;
     if (number !== null) numbers.set(sourceKey, number);
-    if (state === 'parked') parked.set(sourceKey, { parkClass, reason });
+    if (state === 'parked') {
+      const reason = factOf<Fact>(row.reasonCode, row.reasonData);
+      parked.set(sourceKey, { parkClass, reason: reason && tell(reason) });
+    }
   }
   return keys.flatMap((sourceKey) => {
     const binding = bound.get(sourceKey);

@@ -59,7 +59,6 @@ interface WebhookFacts {
   order_not_ours: NoData;
   read_endpoint_not_set: NoData;
   sent_while_read: NoData;
-  path_not_fillable: { problem: Outside };
   /** Several pulls found invoices gone that no event had announced. */
   webhooks_stopped: { pulls: number; invoices: number };
 }

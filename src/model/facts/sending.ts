@@ -37,6 +37,8 @@ interface DoubtFacts {
   exists_but_not_found: NoData;
   /** A look-up finds nothing, which proves nothing at this service. */
   absence_proves_nothing: NoData;
+  /** The service fails at every try of this record while it takes others, and look-ups find nothing of it. */
+  fails_again_and_again: NoData;
   look_up_inconclusive: { problem: PartFact };
   /** The service does not let us read the customer that it says it has. */
   customer_not_shown: { reason: PartFact };
@@ -55,6 +57,8 @@ interface DoubtFacts {
 
 /** Why a message was closed or is held, other than by its row. */
 interface ClosedFacts {
+  /** It was sent to an id that the record does not have any more. */
+  sent_to_other_id: { from: string; to: string };
   already_held: NoData;
   already_acknowledged: NoData;
   already_there_adopted: NoData;
@@ -70,7 +74,7 @@ interface ClosedFacts {
   content_erased_unsent: NoData;
   content_erased_in_doubt: NoData;
   /** An order names another customer code than the one by which the service knows its customer. */
-  customer_code_differs: NamesRecord & { code: string; bound: string; mayBeThere: boolean };
+  customer_code_differs: NamesRecord & { named: string; bound: string; mayBeThere: boolean };
 }
 
 /** What a lost store leaves unknown, and what an import brings. */
@@ -78,7 +82,7 @@ interface RecoveryFacts {
   perhaps_sent_before_loss: { isProvable: boolean };
   perhaps_released_before_loss: NoData;
   /** Customers sent again under their keys exist already, so the service may have forgotten all keys. */
-  keys_perhaps_forgotten: { canLookUp: boolean };
+  keys_perhaps_forgotten: NoData;
   perhaps_respelled: NoData;
   binding_imported: NoData;
   removal_imported: NoData;
@@ -94,6 +98,11 @@ interface LaneFacts {
   /** The credential may be another one: one request goes to see whether the service takes it. */
   credential_perhaps_new: NoData;
   limits_allow_more: NoData;
+  /** The lease of delivery went to another process. */
+  lease_lost: NoData;
+  nothing_went_through: { seconds: number; reason: PartFact | null };
+  /** The reason may be about a person, so the audit leaves it out: it stands with the record. */
+  words_left_out: NoData;
   /** A person's own words. */
   person_said: { text: Outside };
   service_unreachable: { reason: PartFact };

@@ -105,7 +105,10 @@ async function eraseMessages(tx: Tx, sourceKey: string): Promise<Forgotten> {
     erased.excerpts += excerpts;
     const list = placeholders(chunk.length);
     // The service's words and an operator's may be about the person. Its identity stays with its binding: it is its id at the service.
-    await tx.run(`UPDATE outbox_message SET reason=NULL, flag=NULL, identity=NULL WHERE id IN ${list}`, chunk);
+    await tx.run(
+      `UPDATE outbox_message SET reason_code=NULL, reason_data=NULL, flag_code=NULL, flag_data=NULL, identity=NULL WHERE id IN ${list}`,
+      chunk,
+    );
     await eraseReasons(tx, chunk);
   }
   await eraseAcknowledged(tx, { entity: 'customer', sourceKey });

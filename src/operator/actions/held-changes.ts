@@ -1,6 +1,8 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { ChangeFact } from '../../model/facts/actions.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { SourceFact } from '../../model/facts/records.js';
+import { outside } from '../../model/outside.js';
 import { defaultSource, type Entity, entities, inSource, sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -10,9 +12,11 @@ import { changedFields } from '../../outbound/outbox/compose-update.js';
 import type { Operation, ParkClass } from '../../outbound/outbox/message.js';
 import { discardMessages, releaseHeld } from '../../outbound/outbox/transitions.js';
 import { endAlert } from '../../store/alerts.js';
+import { factOf } from '../../store/fact-columns.js';
 import { clearBrake, readBrakes } from '../../store/job-runs.js';
 import { joinConditions, ofRecords, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { tell } from '../../words/words.js';
 import { sumOrders } from '../figures/group-parked.js';
 import { type FieldPair, sideBySide } from '../values/side-by-side.js';
 import { action, type LeftAlone, type NamedRecord, type Preview, type Subjects } from './action.js';
@@ -47,16 +51,16 @@ const mostChanges = 10;
 async function heldMessages(tx: Tx, filter: HeldFilter, afterId: number, limit: number): Promise<HeldSample[]> {
   const { where, parameters } = heldSql(filter);
   const rows = await tx.rows(
-    `SELECT m.id, m.entity, m.source_key, m.number, m.operation, m.reason, b.record, w.acknowledged
+    `SELECT m.id, m.entity, m.source_key, m.number, m.operation, m.reason_code, m.reason_data, b.record, w.acknowledged
        FROM outbox_message m
        LEFT JOIN message_body b ON b.message_id=m.id
        LEFT JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key
       WHERE ${where} AND m.id>? ORDER BY m.id LIMIT ${Math.trunc(limit)}`,
     [...parameters, afterId],
   );
-  return rows.map(({ record, acknowledged, ...row }) => ({
+  return rows.map(({ record, acknowledged, reasonCode, reasonData, ...row }) => ({
     ...row,
-    reason: row.reason ?? '',
+    reason: reasonCode === null ? '' : tell(factOf<Fact>(reasonCode, reasonData) as Fact),
     fields: row.operation === 'update' ? changedFields(acknowledged, record) : [],
     get changes() {
       if (row.operation !== 'update' || acknowledged === null || record === null) return [];
@@ -136,7 +140,7 @@ export async function confirmMessages(
   if (confirmation === 'send') await releaseHeld(tx, confirmed, nowMs);
   else {
     const said = confirmation === 'adopt' ? `Adopted as the new baseline: ${reason}` : reason;
-    await discardMessages(tx, 'parked', confirmed, said, nowMs);
+    await discardMessages(tx, 'parked', confirmed, { code: 'person_said', text: outside(said) }, nowMs);
   }
   if (confirmation === 'adopt')
     await advanceBindings(

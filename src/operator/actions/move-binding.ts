@@ -1,5 +1,6 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import type { ClaimCheck, RefusalFact } from '../../model/facts/actions.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { BindingHolders } from '../../outbound/outbox/binding-holders.js';
@@ -50,7 +51,7 @@ async function endSentUpdates(tx: Tx, { entity, sourceKey, from, to }: BindingMo
         AND state IN ('pending','in_doubt','parked')${tx.forUpdate}`,
     [entity, sourceKey],
   );
-  const reason = `It was sent to ${from}. The record is ${to} by now, and gets every field in another message.`;
+  const reason: Fact = { code: 'sent_to_other_id', from, to };
   const ids = sent.map(({ id }) => id);
   await closeAsSettled(tx, ids, reason, nowMs);
 }

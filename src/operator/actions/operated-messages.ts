@@ -1,4 +1,6 @@
 import type { RefusalFact } from '../../model/facts/actions.js';
+import type { Fact } from '../../model/facts/fact.js';
+import { outside } from '../../model/outside.js';
 import { doubtColumns, doubtOf } from '../../outbound/outbox/absence.js';
 import {
   type BindingClaim,
@@ -12,9 +14,10 @@ import { createKey, keyAfterRefusal } from '../../outbound/outbox/idempotency-ke
 import type { Operation } from '../../outbound/outbox/message.js';
 import { discardMessages, requeueMessages, resolveAsDelivered } from '../../outbound/outbox/transitions.js';
 import { fromBeforeRecovery } from '../../outbound/recovery/recover-messages.js';
+import { withFact } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { filterSql, type MessageFilter } from '../list-messages.js';
+import { filterSql, type MessageFilter, rowsThatSay, saysReason } from '../list-messages.js';
 import {
   decideOperatorAction,
   type OperatedMessage,
@@ -29,7 +32,7 @@ interface OperableMessage extends OperatedMessage {
   sourceKey: string;
   number: string | null;
   revision: number;
-  reason: string | null;
+  reason: Fact | null;
   /** Null: it was never claimed, and gets its key then. */
   idempotencyKey: string | null;
 }
@@ -41,10 +44,14 @@ export interface Operated {
 
 /** Ids of the matching messages after `afterId`, oldest first: a promise of which ones are meant, kept while a person thinks. */
 export async function matchingIds(tx: Tx, filter: MessageFilter, afterId: number, limit: number): Promise<number[]> {
-  const { where, parameters } = filterSql(tx, filter);
-  const rows = await tx.rows<{ id: number }>(
-    `SELECT m.id FROM outbox_message m WHERE ${where} AND m.id>? ORDER BY m.id LIMIT ${Math.trunc(limit)}`,
-    [...parameters, afterId],
+  const { where, parameters } = filterSql(filter);
+  type Row = { id: number; reasonCode: string | null; reasonData: string | null };
+  const rows = await rowsThatSay<Row>(filter, limit, (last, most) =>
+    tx.rows(
+      `SELECT m.id, m.reason_code, m.reason_data FROM outbox_message m WHERE ${where} AND m.id>?
+        ORDER BY m.id LIMIT ${Math.trunc(most)}`,
+      [...parameters, last?.id ?? afterId],
+    ),
   );
   return rows.map(({ id }) => id);
 }
@@ -68,14 +75,14 @@ export async function decideForMessages(
   { action, filter, context, namedId, rows: access }: AskedAction,
 ): Promise<Operated[]> {
   if (ids.length === 0) return [];
-  const { where, parameters } = filterSql(tx, filter);
+  const { where, parameters } = filterSql(filter);
   if (access === 'lock')
     await tx.rows(
       `SELECT id FROM outbox_message WHERE id IN ${placeholders(ids.length)} ORDER BY id${tx.forUpdate}`,
       ids,
     );
   const rows = await tx.rows(
-    `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason,
+    `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason_code, m.reason_data,
             CASE WHEN c.generation>m.generation THEN c.generation ELSE m.generation END AS generation,
             m.next_attempt_at, m.waits_for, m.first_sent_at, m.claimed_at, ${doubtColumns}, m.idempotency_key, o.service_id AS bound_service_id,
             CASE WHEN m.entity='customer' THEN b.record ELSE NULL END AS customer_record,
@@ -89,10 +96,11 @@ export async function decideForMessages(
       WHERE m.id IN ${placeholders(ids.length)} AND ${where} ORDER BY m.id`,
     [...ids, ...parameters],
   );
-  const operated = rows.map(({ customerRecord, newerRevision, ...row }): Operated => {
+  const told = rows.map((row) => withFact(row, 'reason')).filter(({ reason }) => saysReason(filter, reason));
+  const operated = told.map(({ customerRecord, newerRevision, ...row }): Operated => {
     const customerCode = customerCodeOf(customerRecord);
-    const { ended } = doubtOf(row);
-    const message: OperableMessage = { ...row, ended, customerCode, newerRevision: newerRevision === 1 };
+    const { ended } = doubtOf(row as unknown as Parameters<typeof doubtOf>[0]);
+    const message = { ...row, ended, customerCode, newerRevision: newerRevision === 1 } as OperableMessage;
     const about = namedId ? { ...context, serviceId: namedId(message) } : context;
     return { message, decision: decideOperatorAction(action, message, about) };
   });
@@ -135,6 +143,7 @@ export async function writeOperatorDecisions(
   { installation, reason, saidOf }: { installation: string; reason: string; saidOf(messageId: number): SaidBinding },
   nowMs: number,
 ): Promise<void> {
+  const said: Fact = { code: 'person_said', text: outside(reason) };
   for (const state of ['pending', 'in_doubt', 'parked'] as const) {
     const inState = operated.filter(({ message }) => message.state === state);
     const queued = inState.flatMap(({ message, decision }) =>
@@ -156,13 +165,13 @@ export async function writeOperatorDecisions(
     );
     await requeueMessages(tx, state, queued, nowMs);
     const discarded = inState.flatMap(({ message, decision }) => (decision.to === 'discarded' ? [message.id] : []));
-    await discardMessages(tx, state, discarded, reason, nowMs);
+    await discardMessages(tx, state, discarded, said, nowMs);
     const delivered = inState.flatMap(({ message, decision }) =>
       decision.to === 'delivered'
         ? [{ id: message.id, serviceId: decision.serviceId, isConflict: message.parkClass === 'conflict' }]
         : [],
     );
-    await resolveAsDelivered(tx, state, delivered, reason, nowMs);
+    await resolveAsDelivered(tx, state, delivered, said, nowMs);
     await bindResolved(tx, delivered, saidOf, nowMs);
   }
 }

@@ -1,4 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.js';
+import { outside } from '../../model/outside.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { oldAnswerMs } from '../../outbound/deliver/send-gate.js';
 import { type Lane, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
@@ -19,7 +20,14 @@ export async function pauseJobs(
   await store.transaction('pause', async (tx) => {
     const at = nowMs();
     for (const lane of jobs)
-      await pauseLane(tx, { lane, cause: 'operator', until_at: null, reason, actor, since_at: at });
+      await pauseLane(tx, {
+        lane,
+        cause: 'operator',
+        until_at: null,
+        reason: { code: 'person_said', text: outside(reason) },
+        actor,
+        since_at: at,
+      });
     await appendAudit(tx, { event: 'pause', outcome: 'operator', actor, detail: { lanes: [...jobs], reason } }, at);
   });
   // The gate of another process trusts its last answer for this long. A timer may end a millisecond early.

@@ -55,8 +55,8 @@ async function countUpTo(tx: Tx, most: number, from: string): Promise<number> {
 
 /** No index leads to them, and among a million delivered messages there may be none: those of the newest are counted. */
 async function flaggedAmongNewest(tx: Tx, limit: number): Promise<number> {
-  const newest = `SELECT state, flag FROM outbox_message ORDER BY id DESC LIMIT ${limit}`;
-  const sql = `SELECT COUNT(*) FROM (${newest}) AS n WHERE state='delivered' AND flag IS NOT NULL`;
+  const newest = `SELECT state, flag_code FROM outbox_message ORDER BY id DESC LIMIT ${limit}`;
+  const sql = `SELECT COUNT(*) FROM (${newest}) AS n WHERE state='delivered' AND flag_code IS NOT NULL`;
   return (await tx.value<number>(sql)) ?? 0;
 }
 

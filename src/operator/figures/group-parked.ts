@@ -1,9 +1,12 @@
 import type { Settings } from '../../config/settings.js';
 import { sentCurrency } from '../../erp/mapping/money.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { type Entity, type OrderItem, orderTotal } from '../../model/record.js';
 import type { ParkClass } from '../../outbound/outbox/message.js';
+import { factOf } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
+import { tell } from '../../words/words.js';
 import type { FoundRecord } from '../find-records.js';
 
 /** Parked messages that share a cause: the class, and the reason with every number written as `#`. */
@@ -23,7 +26,8 @@ interface ParkedRow {
   sourceKey: string;
   number: string | null;
   parkClass: ParkClass | null;
-  reason: string | null;
+  reasonCode: string | null;
+  reasonData: string | null;
   capturedAt: number;
   record: string | null;
 }
@@ -37,7 +41,7 @@ export async function groupParked(
   most: number,
 ): Promise<{ groups: ParkedGroup[]; isAll: boolean }> {
   const rows = await tx.rows<ParkedRow>(
-    `SELECT m.entity, m.source_key, m.number, m.park_class, m.reason, m.captured_at, b.record
+    `SELECT m.entity, m.source_key, m.number, m.park_class, m.reason_code, m.reason_data, m.captured_at, b.record
        FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id
       WHERE m.state='parked' LIMIT ${Math.trunc(most) + 1}`,
   );
@@ -47,8 +51,9 @@ export async function groupParked(
 /** Pure. */
 function groupByCause(rows: readonly ParkedRow[], settings: Pick<Settings, 'amounts' | 'orders'>): ParkedGroup[] {
   const groups = new Map<string, ParkedGroup>();
-  for (const { entity, sourceKey, number, parkClass, reason: words, capturedAt, record } of rows) {
-    const reason = causeOf(words);
+  for (const row of rows) {
+    const { entity, sourceKey, number, parkClass, capturedAt, record } = row;
+    const reason = causeOf(row);
     const name = JSON.stringify([parkClass, reason]);
     let group = groups.get(name);
     if (group === undefined) {
@@ -66,8 +71,9 @@ function groupByCause(rows: readonly ParkedRow[], settings: Pick<Settings, 'amou
 }
 
 /** Reasons that differ in their numbers alone have one cause. */
-function causeOf(reason: string | null): string {
-  return (reason ?? '').replace(/[0-9]+/g, '#');
+function causeOf({ reasonCode, reasonData }: Pick<ParkedRow, 'reasonCode' | 'reasonData'>): string {
+  const reason = factOf<Fact>(reasonCode, reasonData);
+  return reason === null ? '' : tell(reason).replace(/[0-9]+/g, '#');
 }
 
 /** The oldest parked messages of a cause, at most so many. */
@@ -76,13 +82,18 @@ export async function idsOfCause(
   { parkClass, reason }: Pick<ParkedGroup, 'parkClass' | 'reason'>,
   most: number,
 ): Promise<number[]> {
-  const like = reason.replace(/[!%_]/g, '!$&').replaceAll('#', '%');
-  const rows = await tx.rows<{ id: number; reason: string | null }>(
-    `SELECT id, reason FROM outbox_message WHERE state='parked' AND COALESCE(park_class,'')=? AND COALESCE(reason,'') LIKE ? ESCAPE '!'
-      ORDER BY id LIMIT ${Math.trunc(most)}`,
-    [parkClass ?? '', like],
-  );
-  return rows.filter((row) => causeOf(row.reason) === reason).map(({ id }) => id);
+  const found: number[] = [];
+  for (let after = 0, count = batchSize; found.length < most && count === batchSize; ) {
+    const rows = await tx.rows<Pick<ParkedRow, 'reasonCode' | 'reasonData'> & { id: number }>(
+      `SELECT id, reason_code, reason_data FROM outbox_message
+        WHERE state='parked' AND COALESCE(park_class,'')=? AND id>? ORDER BY id LIMIT ${batchSize}`,
+      [parkClass ?? '', after],
+    );
+    found.push(...rows.filter((row) => causeOf(row) === reason).map(({ id }) => id));
+    count = rows.length;
+    after = rows.at(-1)?.id ?? after;
+  }
+  return found.slice(0, most);
 }
 
 const batchSize = 500;

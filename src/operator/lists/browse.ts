@@ -28,7 +28,7 @@ export async function countUpTo(tx: Tx, filter: MessageFilter): Promise<number |
     ...(states ? { states } : parkClass && { states: ['parked'] }),
     ...(entity && { entity }),
   };
-  const { where, parameters } = filterSql(tx, byIndex);
+  const { where, parameters } = filterSql(byIndex);
   const found = await tx.value<number>(
     `SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox_message m WHERE ${where} LIMIT ${mostCounted}) AS s`,
     parameters,

@@ -1,8 +1,7 @@
 import type { Settings } from '../../config/settings.js';
-import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { TellsFact } from '../../model/facts/failure.js';
 import type { ReconcileFact } from '../../model/facts/reconcile.js';
-import { outside } from '../../model/outside.js';
 import type { JsonValue } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { SendGate } from '../../outbound/deliver/send-gate.js';
@@ -84,8 +83,7 @@ export class ServiceReader {
 
   async #read(record: BoundRecord): Promise<ServiceSide> {
     const question = recordQuestion(this.context.settings.service, record);
-    if ('problem' in question)
-      return { kind: 'unread', reason: { code: 'path_not_fillable', problem: outside(question.problem) } };
+    if ('problem' in question) return { kind: 'unread', reason: question.problem };
     await this.#waitForTurn();
     const { entity, serviceId } = record;
     const detail: { [name: string]: JsonValue } =
@@ -99,8 +97,8 @@ export class ServiceReader {
         detail,
       });
       if ('value' in answer) return answer.value;
-      if (ownVerdicts.includes(answer.verdict)) return { kind: 'unread', reason: legacy(answer.noAnswer) };
-      throw new Stopped(legacy(answer.noAnswer));
+      if (ownVerdicts.includes(answer.verdict)) return { kind: 'unread', reason: answer.noAnswer };
+      throw new Stopped(answer.noAnswer);
     } finally {
       this.#underWay--;
     }
@@ -115,9 +113,9 @@ export class ServiceReader {
     }
     const state = await this.#gate.state();
     const outage = state.pauses.find(({ cause }) => cause === 'outage');
-    const held = outage
-      ? `the service is out of reach: ${outage.reason}`
+    const held: Fact | undefined = outage
+      ? { code: 'outage', reason: outage.reason }
       : (this.#gate.blockedBy(state, 'pull')?.reason ?? this.client.rateLimiter.usedUp?.reason);
-    if (held !== undefined) throw new Stopped(legacy(held));
+    if (held !== undefined) throw new Stopped(held);
   }
 }

@@ -1,4 +1,5 @@
 import type { SaidBinding } from '../../outbound/outbox/binding-holders.js';
+import { tell } from '../../words/words.js';
 import type { RecordStory, StoryMessage } from '../tell-story.js';
 
 /** Whether the service has the record, and what says so. */
@@ -84,7 +85,7 @@ function evidence(
     answer: 'unknown' as const,
     words: 'the service was asked for it, and did not say',
   };
-  const said = `${words}, asked on ${time(asked.startedAt ?? asked.intendedAt)}${asked.reason ? ` (${asked.reason})` : ''}`;
+  const said = `${words}, asked on ${time(asked.startedAt ?? asked.intendedAt)}${asked.reason ? ` (${tell(asked.reason)})` : ''}`;
   const isSentSince = own.some(
     (one) => one.purpose !== 'look_up' && one.startedAt !== null && one.number > asked.number,
   );

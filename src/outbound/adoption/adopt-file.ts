@@ -202,7 +202,7 @@ class Adopting {
             sourceKey,
             messageId,
             actor,
-            detail: { reason: 'The service had it already: it is adopted.' },
+            detail: { reason: { code: 'already_there_adopted' } },
           }),
         ),
       ]),

@@ -1,11 +1,12 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { ServiceSettings } from '../../config/sections/service.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { JsonValue } from '../../model/record.js';
 import type { FoundRecord } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { sweepAtNextPass } from '../../store/job-runs.js';
 import type { Tx } from '../../store/store.js';
-import { type AdoptedFrom, heldAsAdopted, heldAsFuller, insertAdoptions } from '../outbox/adoptions.js';
+import { type AdoptedFrom, insertAdoptions } from '../outbox/adoptions.js';
 import { BindingHolders, unprovenTwin } from '../outbox/binding-holders.js';
 import { bindRecords } from '../outbox/bindings.js';
 import { composePatch, type UpdateMethod } from '../outbox/compose-update.js';
@@ -22,13 +23,13 @@ interface ConflictingCreate {
 
 export type AdoptOutcome =
   /** Bound. `held`: messages that wait until a person has looked at what differs. */
-  | { kind: 'adopted'; serviceId: string; differs: string[]; held: number[]; reason: string }
+  | { kind: 'adopted'; serviceId: string; differs: string[]; held: number[]; reason: Fact }
   /** This record of ours was acknowledged before: its create has nothing more to say. */
   | { kind: 'known'; serviceId: string }
   /** What the service has is another record of ours: it made nothing of this create. */
-  | { kind: 'taken'; reason: string; revision: number; generation: number }
+  | { kind: 'taken'; reason: Fact; revision: number; generation: number }
   /** A person has to look. */
-  | { kind: 'refused'; reason: string }
+  | { kind: 'refused'; reason: Fact }
   /** Another customer with this code is on its way: it may be the one that was found. */
   | { kind: 'later' };
 
@@ -56,7 +57,7 @@ async function adoptFound(
     return {
       kind: 'taken',
       ...message,
-      reason: `The service's ${found.serviceId} is the customer with the key ${problem.heldBy} of the ERP: two customers there have one code. Give this one a code of its own.`,
+      reason: { code: 'code_shared', entity: 'customer', sourceKey: problem.heldBy, serviceId: found.serviceId },
     };
   }
   const [own] = await tx.rows<{ serviceId: string; contentHash: string | null }>(
@@ -66,7 +67,7 @@ async function adoptFound(
   if (problem !== null)
     return {
       kind: 'refused',
-      reason: `The service acknowledged it as ${problem.boundTo}, and shows ${found.serviceId}.`,
+      reason: { code: 'shown_as_other', boundTo: problem.boundTo, serviceId: found.serviceId },
     };
 
   const messages = await tx.rows(
@@ -80,7 +81,7 @@ async function adoptFound(
   const message = messages[0];
   if (!message || message.record === null) throw new Error(`Message ${create.id} has no body to compare.`);
   if (own) {
-    await closeAsSettled(tx, [create.id], 'The service has acknowledged it already.', nowMs, found.serviceId);
+    await closeAsSettled(tx, [create.id], { code: 'already_acknowledged' }, nowMs, found.serviceId);
     // It never arrived: what the service holds is what the binding says, and the next pass asks whether the ERP says the same.
     await setContentHashes(tx, [{ id: create.id, contentHash: own.contentHash }]);
     if (own.contentHash !== message.contentHash) await sweepAtNextPass(tx, 'customer');
@@ -91,7 +92,12 @@ async function adoptFound(
   if (twin !== null)
     return {
       kind: 'refused',
-      reason: `The service's ${found.serviceId} may be the customer with the key ${twin.sourceKey} of the ERP, which has the same code and is not settled. Settle that one first with outbox resolve.`,
+      reason: {
+        code: 'twin_unsettled',
+        entity: 'customer',
+        sourceKey: twin.sourceKey,
+        serviceId: found.serviceId,
+      },
     };
 
   const newer = messages.slice(1);
@@ -99,7 +105,7 @@ async function adoptFound(
   const wanted = newer.findLast((one) => one.operation === 'update' && one.record !== null) ?? message;
   const record = JSON.parse(wanted.record) as { [name: string]: JsonValue };
   const { base, baseHash, differs, cleared } = compareWithShown(record, found.shown, by.method, by.notContent);
-  const reason = cleared.length > 0 ? heldAsFuller : heldAsAdopted;
+  const reason: Fact = { code: 'adopted_differs', clears: cleared.length > 0 };
   const { revision, generation, identity, contentHash, mappingFingerprint } = message;
   const captured = { generation, identity, contentHash, mappingFingerprint, record: message.record };
   await bindRecords(
@@ -121,7 +127,7 @@ async function adoptFound(
     nowMs,
   );
   await insertAdoptions(tx, [{ ...claim, from: by.from, actor: by.actor, differs }], nowMs);
-  await closeAsSettled(tx, [create.id], 'The service had it already: it is adopted.', nowMs, found.serviceId);
+  await closeAsSettled(tx, [create.id], { code: 'already_there_adopted' }, nowMs, found.serviceId);
 
   const waiting = newer.filter(
     (one) => one.state === 'pending' && one.firstSentAt === null && (one.operation === 'delete' || differs.length > 0),
@@ -192,7 +198,7 @@ export async function adoptCustomer(
     );
   }
   if (outcome.kind === 'known')
-    entries.push({ ...base, event: 'superseded', detail: { reason: 'The service has acknowledged it already.' } });
+    entries.push({ ...base, event: 'superseded', detail: { reason: { code: 'already_acknowledged' } } });
   if (outcome.kind === 'refused') {
     await reclassifyParked(tx, create.id, { ...outcome, parkClass: 'conflict' });
     entries.push({ ...base, event: 'parked', outcome: 'conflict', detail: { reason: outcome.reason } });

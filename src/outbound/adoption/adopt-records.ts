@@ -106,7 +106,7 @@ export async function bindClaimed(
     nowMs,
   );
   const superseded = records.flatMap(({ decision }) => decision.supersedes);
-  await closeAsSettled(tx, superseded, 'The service had it already: it is adopted.', nowMs);
+  await closeAsSettled(tx, superseded, { code: 'already_there_adopted' }, nowMs);
   // The newest message says what was captured last: an edit is told from the baseline by it.
   await setContentHashes(
     tx,

@@ -8,7 +8,6 @@ import { killPoint } from '../../ops/kill-point.js';
 import { before, noteElapsed } from '../../store/elapsed-time.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { tell } from '../../words/words.js';
 import { type CountingSweep, countMissing } from '../outbox/bindings.js';
 import { isWholeRecord } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
@@ -261,7 +260,7 @@ async function writeRemovals(
   const superseded = written.flatMap(({ supersedes }) => supersedes ?? []);
   await supersedeUnsent(tx, superseded, null, nowMs());
   const withdrawnIds = withdrawn.map(({ withdraws }) => withdraws);
-  await supersedeUnsent(tx, withdrawnIds, tell(withdrawnReason), nowMs());
+  await supersedeUnsent(tx, withdrawnIds, withdrawnReason, nowMs());
   const messages = written.map(({ message }) => message);
   const ids = await insertMessages(tx, messages, nowMs());
   const entries = withdrawn.map(

@@ -6,6 +6,7 @@ import { beginSweep, type SourceMarks } from '../../store/job-runs.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
 import { nextTurn } from '../../v8.js';
+import { tell } from '../../words/words.js';
 import { mappingFingerprint } from '../outbox/content-hash.js';
 import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
@@ -287,7 +288,7 @@ class CapturePass {
     const pauses = await store.read('read the pauses', listPauses);
     const pause = activePauses(pauses, inSource('capture', settings.source), nowMs())[0];
     if (pause && !this.options.dryRun) {
-      this.result.stopped = { reason: `capture is paused: ${pause.reason}` };
+      this.result.stopped = { reason: `capture is paused: ${tell(pause.reason)}` };
       this.result.paused = true;
     } else if (this.options.signal?.aborted) this.result.stopped = { reason: 'stopping' };
     else await this.lease?.keep();

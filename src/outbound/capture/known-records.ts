@@ -1,8 +1,9 @@
 import { type ErpPage, type ErpReader, isStillThere, type ReadCustomer, type ReadOrder } from '../../erp/erp-reader.js';
-import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { firstFew, type RowFact } from '../../model/facts/rows.js';
 import { type Entity, foldKey, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
+import { withFact } from '../../store/fact-columns.js';
 import { boundedText, padded, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import type { Removal } from '../outbox/message.js';
@@ -52,17 +53,17 @@ export async function knownRecords(
     const record = known.get(sourceKey);
     if (record) Object.assign(record, facts);
   };
-  type Row = Omit<NonNullable<KnownRecord['newest']>, 'reason'> & { sourceKey: string; reason: string | null };
+  type Row = Omit<NonNullable<KnownRecord['newest']>, 'reason'> & { sourceKey: string };
   const messages = await tx.rows<Row>(
-    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, found_at, reason, number, idempotency_key,
-            mapping_fingerprint, identity, removal
+    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, found_at, reason_code, reason_data,
+            number, idempotency_key, mapping_fingerprint, identity, removal
        FROM outbox_message
       WHERE entity=? AND source_key IN ${listed}
       ORDER BY revision${lock ? tx.forUpdate : ''}`,
     [entity, ...keys],
   );
-  for (const { sourceKey, reason, ...message } of messages) {
-    const newest = { ...message, reason: reason === null ? null : legacy(reason) };
+  for (const { sourceKey, ...message } of messages) {
+    const newest = withFact(message, 'reason');
     const { state, parkClass, firstSentAt } = newest;
     const wasSent =
       firstSentAt !== null && parkClass !== 'refused' && ['pending', 'parked', 'discarded'].includes(state);

@@ -3,7 +3,6 @@ import { formatSourceKey, leftBehindMark } from '../../model/record.js';
 import { renameKeys, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { writeStoreInfo } from '../../store/store-info.js';
-import { tell } from '../../words/words.js';
 import { keepGenerations, refreshBindings } from '../outbox/bindings.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { renameRecords, restartRecords } from '../recovery/rename-records.js';
@@ -23,7 +22,7 @@ export interface Move {
  */
 export async function moveRecord(tx: Tx, { entity, from, to, ...used }: Move, nowMs: number): Promise<number> {
   const unsent = await unsentMessages(tx, entity, from, to);
-  await supersedeUnsent(tx, unsent, tell({ code: 'goes_on_under_key', entity, from, to }), nowMs);
+  await supersedeUnsent(tx, unsent, { code: 'goes_on_under_key', entity, from, to }, nowMs);
   // What was captured under the new key stays on record beside it. The orders of a customer keep the key, which is right now.
   const aside = formatSourceKey([`${leftBehindMark}${nowMs.toString(36)}:${to}`]);
   await renameKeys(tx, 'outbox_message', 'source_key', entity, new Map([[to, aside]]));

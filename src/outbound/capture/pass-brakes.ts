@@ -11,7 +11,6 @@ import { endAlert, raiseAlert } from '../../store/alerts.js';
 import { readMarks, readMarksOf, type SourceMarks, writeMarks } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { tell } from '../../words/words.js';
 import { holdMessages } from '../outbox/transitions.js';
 import {
   believedMarks,
@@ -193,7 +192,7 @@ export class PassBrakes {
           parameters,
         );
         const ids = messages.map(({ id }) => id);
-        await holdMessages(tx, ids, tell(reason));
+        await holdMessages(tx, ids, reason);
         const { actor } = this.context;
         await appendAudit(
           tx,

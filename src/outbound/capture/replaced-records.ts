@@ -6,7 +6,6 @@ import { type Entity, foldKey } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { tell } from '../../words/words.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
 import { changedIdentity } from './brake.js';
@@ -230,7 +229,7 @@ export async function settleReplacements(
     if (decision.to === 'move') await moveRecord(tx, { entity, from, to, ...newestOf(named) }, nowMs);
     else await noteReplaced(tx, entity, from, to, nowMs);
     if (decision.to === 'withdraw')
-      await supersedeUnsent(tx, [newest?.id ?? 0], tell({ code: 'replaced_before_sending', by: to }), nowMs);
+      await supersedeUnsent(tx, [newest?.id ?? 0], { code: 'replaced_before_sending', by: to }, nowMs);
     await appendAudit(tx, lines, nowMs);
   }
   return settled;
@@ -273,7 +272,7 @@ export async function settleRenamed(
     // A person has to look at it under any key.
     if (newest.parkClass === 'held') held.set(to, newest.reason ?? { code: 'earlier_change_held' });
     if (lease === null) continue;
-    await supersedeUnsent(tx, [newest.id], tell({ code: 'renamed_before_sending', to }), nowMs);
+    await supersedeUnsent(tx, [newest.id], { code: 'renamed_before_sending', to }, nowMs);
     const detail = { by: to };
     await appendAudit(
       tx,

@@ -1,6 +1,8 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
-import type { Entity, JsonValue } from '../../model/record.js';
+import type { Fact } from '../../model/facts/fact.js';
+import type { Entity } from '../../model/record.js';
 import type { Sent } from '../../service/service-client.js';
+import { factColumns, factRow } from '../../store/fact-columns.js';
 import { insertRows, notAmong, padded, placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { sha256 } from '../outbox/content-hash.js';
@@ -63,7 +65,7 @@ export interface EndedAttempt {
   /** Whose record it was about; null: it was a read. */
   message: { id: number; entity: Entity; sourceKey: string } | null;
   /** What was asked, by which key, and what was acknowledged. Here is added what came of it. */
-  detail: { [name: string]: JsonValue | undefined };
+  detail: NonNullable<AuditEntry['detail']>;
   /** A write that delivered its message is one line of the audit, for both; absent: `attempt`. */
   event?: 'attempt' | 'delivered';
   /** What else became of the message, in lines of their own. */
@@ -78,6 +80,7 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
   for (const { attempt, sent } of ended) {
     if (attempt === null) continue;
     const intent = typeof attempt === 'number' ? undefined : attempt;
+    const reason = factColumns(reasonOf(sent));
     // All in one: an object that grows field by field takes as long as the statement.
     (intent ? written : known).push({
       id: intent ? undefined : (attempt as number),
@@ -93,7 +96,8 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
       requests: requestsOf(sent),
       status: sent.status,
       verdict: sent.verdict.kind,
-      reason: reasonOf(sent),
+      reasonCode: reason.code,
+      reasonData: reason.data,
       requestId: sent.requestId,
       excerpt: sent.excerpt,
       traceId: areTraced ? (sent.traceId ?? null) : undefined,
@@ -139,8 +143,8 @@ function attemptLine({ attempt, sent, message, detail, event = 'attempt' }: Ende
   };
 }
 
-function reasonOf({ verdict }: EndedAttempt['sent']): string | null {
-  return 'reason' in verdict ? (verdict.reason as string) : null;
+function reasonOf({ verdict }: EndedAttempt['sent']): Fact | null {
+  return 'reason' in verdict ? (verdict.reason as Fact) : null;
 }
 
 /** What was found proves nothing yet: this look-up does not count, and another one follows. */
@@ -152,7 +156,7 @@ export async function callTooEarly(tx: Tx, attemptId: number): Promise<void> {
 export async function endUnrecorded(tx: Tx, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return;
   await tx.run(
-    `UPDATE attempt SET verdict='unknown', reason='The store failed before the outcome was on record.'
+    `UPDATE attempt SET verdict='unknown', reason_code='outcome_not_recorded', reason_data='{}'
       WHERE verdict IS NULL AND id IN ${placeholders(ids.length)}`,
     [...ids],
   );
@@ -168,10 +172,7 @@ export async function unendedWrites(tx: Tx, epoch: number): Promise<number[]> {
   return (await tx.rows<{ id: number }>(sql, [epoch])).map(({ id }) => id);
 }
 
-const mayBeSent = {
-  verdict: 'unknown',
-  reason: 'May have been sent: the process stopped before the outcome was on record.',
-};
+const mayBeSent = { verdict: 'unknown', ...factRow('reason', { code: 'process_stopped' }) };
 
 /** Says it of what is claimed for sending, before the messages become anything else. @param which a condition on message `m` */
 async function endWrites(tx: Tx, which: string, parameters: readonly SqlValue[], nowMs: number): Promise<void> {
@@ -204,20 +205,19 @@ export async function endOlderEpochs(
 ): Promise<void> {
   const isOver = (column: string) => `${column}<?${notAmong(column, alive)}`;
   await endWrites(tx, isOver('m.claim_epoch'), [epoch, ...alive], nowMs);
-  const { verdict, reason } = mayBeSent;
-  await tx.run(`UPDATE attempt SET verdict=?, reason=? WHERE verdict IS NULL AND ${isOver('epoch')}`, [
-    verdict,
-    reason,
-    epoch,
-    ...alive,
-  ]);
+  await tx.run(
+    `UPDATE attempt SET verdict='unknown', reason_code='process_stopped', reason_data='{}'
+      WHERE verdict IS NULL AND ${isOver('epoch')}`,
+    [epoch, ...alive],
+  );
 }
 
 /** Erases the service's reasons from the attempts of these messages. */
 export async function eraseReasons(tx: Tx, messageIds: readonly number[]): Promise<void> {
-  await tx.run(`UPDATE attempt SET reason=NULL WHERE message_id IN ${placeholders(messageIds.length)}`, [
-    ...messageIds,
-  ]);
+  await tx.run(
+    `UPDATE attempt SET reason_code=NULL, reason_data=NULL WHERE message_id IN ${placeholders(messageIds.length)}`,
+    [...messageIds],
+  );
 }
 
 /** Erases what is kept of the service's answers to these messages. @returns how many there were */

@@ -1,3 +1,4 @@
+import type { Fact } from '../../model/facts/fact.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 import { padded, placeholders, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
@@ -32,7 +33,7 @@ export function checkCustomerCode(
   order: OrderForCustomer,
   body: string,
   mayBeThere = false,
-): 'send' | 'wait' | { reason: string } {
+): 'send' | 'wait' | { reason: Fact } {
   if (order.entity !== 'order' || order.operation === 'delete' || order.customerKey === null) return 'send';
   const code = codeOf(body);
   // What says nothing of the customer leaves the order where it is.
@@ -41,13 +42,10 @@ export function checkCustomerCode(
   const bound = codeOf(order.customerIdentity) ?? codeOf(order.customerAcknowledged) ?? order.customerServiceId;
   if (code === bound) return 'send';
   if (order.customerIsOpen) return 'wait';
-  const differs = `It names the customer code ${code}, but the service knows its customer ${order.customerKey} as ${bound}: it would go to another customer.`;
-  return { reason: `${differs} ${mayBeThere ? lookThere : settleCustomer}` };
+  const customer = { entity: 'customer', sourceKey: order.customerKey } as const;
+  const codes = { named: String(code), bound: String(bound) };
+  return { reason: { code: 'customer_code_differs', ...customer, ...codes, mayBeThere } };
 }
-
-const lookThere = 'Look at the service, then use outbox resolve.';
-const settleCustomer =
-  "If the ERP is right, run `waybill explain` for the customer, settle what it waits for, and then run `waybill confirm orders`; otherwise correct the customer's code in the ERP.";
 
 /** Of JSON that we have written: there the code mostly comes first, and what is behind it need not be read. */
 function codeOf(json: string | null): unknown {
@@ -220,7 +218,10 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
   const { record, firstSentAt: sentAt } = row;
   if (record === null) {
     // If skipped, it would stay due and be claimed again in a tight loop.
-    sorted.held.push({ ...row, reason: row.state === 'pending' ? erasedUnsent : erasedInDoubt });
+    sorted.held.push({
+      ...row,
+      reason: { code: row.state === 'pending' ? 'content_erased_unsent' : 'content_erased_in_doubt' },
+    });
     return;
   }
   const keyGoodUntilMs = mayBeSentUntil(row, terms);
@@ -317,14 +318,8 @@ export interface Unsendable extends MessageName {
   generation: number;
   state: 'pending' | 'in_doubt';
   firstSentAt: number | null;
-  reason: string;
+  reason: Fact;
 }
-
-const erasedUnsent =
-  'Its content was erased, so there is nothing to send. Close it with `waybill outbox discard`, then capture its row again with `waybill resync --force`.';
-
-const erasedInDoubt =
-  'It may have reached the service, and its content was erased, so it cannot be sent again. Look at the service, then use `waybill outbox resolve`.';
 
 /** @returns null where the update would change nothing */
 function composeChange(row: Candidate, updates: Updates, record: string): ComposedUpdate | null {

@@ -7,7 +7,6 @@ import { killPoint } from '../../ops/kill-point.js';
 import { clockSetSince, clockToleranceMs, wallLeadMs } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { tellWhole } from '../../words/words.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
 import { confirmedRemovals, findRenamed } from '../capture/removed-records.js';
 import { advanceBindings } from '../outbox/bindings.js';
@@ -62,13 +61,13 @@ async function fixFutureTimestamps(
 /**
  * A message that is past the key's lifetime at the service is never resent blindly: a person decides.
  * @param except entities that are looked up instead
- * @param why the beginning of the reason
+ * @param isLifetimeKnown the settings say how long the service remembers a key
  */
 export async function parkForgottenKeys(
   tx: Tx,
   sentBeforeMs: number,
   except: readonly Entity[] = [],
-  why = 'The service may have forgotten the key since the first try',
+  isLifetimeKnown = true,
 ): Promise<MessageName[]> {
   const found = await tx.rows<MessageName>(
     "SELECT id, entity, source_key FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at<?",
@@ -79,7 +78,7 @@ export async function parkForgottenKeys(
     tx,
     'in_doubt',
     forgotten.map(({ id }) => id),
-    `${why}, so a resend could make a second record. Look at the service, then use outbox resolve.`,
+    keyPerhapsForgotten(isLifetimeKnown),
   );
   return forgotten;
 }
@@ -103,8 +102,9 @@ export async function parkUnsendable(tx: Tx, messages: readonly Unsendable[]): P
     else await parkAsUnproven(tx, message.state, [id], reason);
 }
 
-const holdsAlready = 'The service holds these values already.';
-const isThereAgain = 'Its record is in the ERP again, so it is not removed.';
+const keyPerhapsForgotten = (lifetimeKnown: boolean): Fact => ({ code: 'key_perhaps_forgotten', lifetimeKnown });
+const holdsAlready: Fact = { code: 'already_held' };
+const isThereAgain: Fact = { code: 'back_in_erp' };
 
 /** While one claim follows the other, it is looked so often for keys that are forgotten, and for times that lie ahead. */
 const parkEveryMs = 1_000;
@@ -284,7 +284,7 @@ export class Claims {
       for (const { id: messageId, sourceKey } of held) {
         const to = renamed.get(sourceKey) as string;
         const reason: Fact = { code: 'seems_renamed', entity, from: sourceKey, to };
-        await holdMessages(tx, [messageId], tellWhole(reason));
+        await holdMessages(tx, [messageId], reason);
         lines.push({ event: 'parked', outcome: 'held', entity, sourceKey, messageId, actor, detail: { reason } });
       }
       await appendAudit(tx, lines, nowMs());
@@ -319,11 +319,8 @@ export class Claims {
       });
     const { actor, settings } = this.context;
     const isStated = settings.service.idempotency.lifetimeHours !== undefined;
-    const why = isStated
-      ? undefined
-      : 'service.idempotency.lifetimeHours does not say how long the service remembers a key';
-    const messages = await parkForgottenKeys(tx, at - this.#keyLifetimeMs, lookUpEntities(this.context), why);
-    const detail = { reason: why ?? 'Its first try is older than the lifetime of keys at the service.' };
+    const messages = await parkForgottenKeys(tx, at - this.#keyLifetimeMs, lookUpEntities(this.context), isStated);
+    const detail = { reason: keyPerhapsForgotten(isStated) };
     const parked = messages.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
       return { event: 'parked', outcome: 'unproven', entity, sourceKey, messageId, actor, detail };
     });

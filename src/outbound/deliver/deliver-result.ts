@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Logger } from 'winston';
+import type { Fact } from '../../model/facts/fact.js';
 import { type Entity, pluralOf } from '../../model/record.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
@@ -40,7 +41,7 @@ export interface DeliverResult {
   throttled: number;
   inDoubt: number;
   /** Why it ended before everything was delivered, or null. */
-  stopped: string | null;
+  stopped: Fact | null;
 }
 
 export function emptyDeliverResult(): DeliverResult {
@@ -60,7 +61,7 @@ export class DeliveryTally {
   /** How many conflicts were met: each is something to look up. */
   conflictsMet = 0;
   /** What went wrong last, in the service's words or ours. */
-  lastTrouble: string | null = null;
+  lastTrouble: Fact | null = null;
   /** Conflicts that were parked here, and may be adopted yet. */
   readonly #conflicts = new Set<number>();
   #progress = '';

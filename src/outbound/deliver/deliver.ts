@@ -1,3 +1,4 @@
+import type { Fact } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { ServiceClient } from '../../service/service-client.js';
@@ -25,6 +26,9 @@ import { inTurns } from './source-turns.js';
 import { Waits } from './waits.js';
 
 export type { DeliverOptions };
+
+/** Why a delivery ends. */
+type End = 'drained' | Fact;
 
 /** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
 const pollMs = 500;
@@ -117,7 +121,7 @@ class Delivery {
           break;
         }
       }
-      if (signal?.aborted) this.#tally.result.stopped = 'stopping';
+      if (signal?.aborted) this.#tally.result.stopped = { code: 'stopping' };
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
       this.lease.markLost();
@@ -129,12 +133,12 @@ class Delivery {
       signal?.removeEventListener('abort', stop);
       this.#waits.close();
     }
-    if (this.lease.lost) this.#tally.result.stopped = 'the delivery lease went to another process';
+    if (this.lease.lost) this.#tally.result.stopped = { code: 'lease_lost' };
     return this.#tally.result;
   }
 
   /** One turn of the loop: `drained`, a reason to end, or null to go on. */
-  async #turn(): Promise<string | null> {
+  async #turn(): Promise<End | null> {
     const { nowMs, clock, store } = this.context;
     const { rateLimiter } = this.client;
     this.#exchange.resume();
@@ -188,7 +192,7 @@ class Delivery {
     return this.#whenNothingStarted({ probing, nothingDue, news, lookedAtMs: lookedAt });
   }
 
-  async #waitWhileBlocked(blocked: NonNullable<ReturnType<SendGate['blockedBy']>>): Promise<string | null> {
+  async #waitWhileBlocked(blocked: NonNullable<ReturnType<SendGate['blockedBy']>>): Promise<End | null> {
     const { nowMs } = this.context;
     if (this.#exchange.count > 0) return this.#waits.until(pollMs, 0);
     await this.#exchange.flushed();
@@ -204,7 +208,7 @@ class Delivery {
   }
 
   /** The end of a turn that began no request: wait for what is under way, look for other work, rest, or end. */
-  async #whenNothingStarted({ probing, nothingDue, news, lookedAtMs }: FruitlessTurn): Promise<string | null> {
+  async #whenNothingStarted({ probing, nothingDue, news, lookedAtMs }: FruitlessTurn): Promise<End | null> {
     const { nowMs, clock, store } = this.context;
     // What ends may make others ready: customers their orders.
     if (this.#exchange.count > 0) return this.#waits.until(newsPollMs, Math.floor(this.#exchange.count / 2));
@@ -233,13 +237,13 @@ class Delivery {
   }
 
   /** With untilDrained: why it is no use to go on, when nothing has come to an end for as long as a wait may last. */
-  #stuck(): string | null {
+  #stuck(): Fact | null {
     const idleMs = this.#tally.idleMs(this.context.clock.monotonicMs());
     if (!this.options.untilDrained || this.#exchange.count > 0) return null;
     const patienceMs = Math.max(this.options.retryHorizonMs, 1_000);
     if (idleMs <= patienceMs) return null;
     const seconds = Math.round(patienceMs / 1000);
-    return `nothing went through for ${seconds} s: ${this.#tally.lastTrouble ?? 'no answer'}`;
+    return { code: 'nothing_went_through', seconds, reason: this.#tally.lastTrouble };
   }
 
   /** @returns how many requests it began; 1 also where others were faster, and there may be more at once */

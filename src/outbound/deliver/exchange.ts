@@ -1,3 +1,5 @@
+import type { Fact } from '../../model/facts/fact.js';
+import { outside } from '../../model/outside.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { type RequestEnded, requestEnded } from '../../ops/request-ended.js';
@@ -209,7 +211,8 @@ export class Exchange {
     } catch (error) {
       const { message } = error as Error;
       this.context.log.error('A request failed in an unforeseen way', { error: message });
-      const verdict = { kind: 'in_doubt' as const, reason: message };
+      const reason: Fact = { code: 'request_failed', message: outside(message) };
+      const verdict = { kind: 'in_doubt' as const, reason };
       sent = { verdict, startedAtMs, durationMs: null, status: null, requestId: null, excerpt: null };
     }
     if (requestEnded.hasSubscribers) {

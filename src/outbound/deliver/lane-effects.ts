@@ -1,3 +1,4 @@
+import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { LookUpFinding, ReadAnswer, Verdict } from '../../model/verdict.js';
 import type { LanePause } from '../../store/lane-pauses.js';
@@ -12,7 +13,8 @@ export interface LaneHealth {
   throttledUntil: number;
   /** When it was told of. What was sent before is no news of it. */
   throttledSince: number;
-  refusals: { reason: string; count: number };
+  /** `likeness`: what they have in common. */
+  refusals: { likeness: string; count: number };
 }
 
 export const healthy: LaneHealth = {
@@ -20,7 +22,7 @@ export const healthy: LaneHealth = {
   throttles: 0,
   throttledUntil: 0,
   throttledSince: 0,
-  refusals: { reason: '', count: 0 },
+  refusals: { likeness: '', count: 0 },
 };
 
 export interface LaneEffects {
@@ -29,7 +31,7 @@ export interface LaneEffects {
   /** The service answers again: the breaker closes. */
   closesBreaker: boolean;
   /** What a person should know, once. */
-  alerts: string[];
+  alerts: Fact[];
 }
 
 export interface LaneOutcome {
@@ -37,8 +39,8 @@ export interface LaneOutcome {
   verdict: Verdict | LookUpFinding | ReadAnswer<unknown>;
   /** The class with which a write was parked. */
   parkedAs: string | null;
-  /** The verdict's reason as it may stand in pauses, alerts and the audit, which `waybill forget` does not search. */
-  shownReason: string;
+  /** The verdict's reason as it may stand in pauses, alerts and the audit, which `waybill forget` does not search; null: none. */
+  shownReason: Fact | null;
   /** When the request left; null: it never did. */
   sentAtMs: number | null;
 }
@@ -76,7 +78,7 @@ class LaneTally {
   readonly #health: LaneHealth;
   #nextProbeAt: number | null;
   #pauses: LaneEffects['pauses'] = [];
-  readonly #alerts: string[] = [];
+  readonly #alerts = new Map<string, Fact>();
   #closesBreaker = false;
 
   constructor(
@@ -95,14 +97,14 @@ class LaneTally {
       health: this.#health,
       pauses: latest(this.#pauses),
       closesBreaker: this.#closesBreaker,
-      alerts: [...new Set(this.#alerts)],
+      alerts: [...this.#alerts.values()],
     };
   }
 
   add(outcome: LaneOutcome): void {
     const { verdict } = outcome;
     if (isAnswered(outcome)) this.#noteAnswer(outcome);
-    if (verdict.kind === 'delivered') this.#health.refusals = { reason: '', count: 0 };
+    if (verdict.kind === 'delivered') this.#health.refusals = { likeness: '', count: 0 };
     if (isFailure(verdict)) this.#noteFailure(outcome, verdict.kind === 'unavailable' && verdict.tls);
     this.#noteVerdict(outcome);
   }
@@ -117,14 +119,16 @@ class LaneTally {
     if (verdict.kind !== 'throttled') this.#health.throttles = 0;
   }
 
-  #noteFailure({ asks, sentAtMs, shownReason: reason }: LaneOutcome, isTls: boolean): void {
+  #noteFailure(outcome: LaneOutcome, isTls: boolean): void {
+    const { asks, sentAtMs } = outcome;
+    const reason = reasonOf(outcome);
     if (!isRead(asks)) this.#health.failures++;
     const isEnough = this.#health.failures >= this.settings.outageAfterFailures || isTls;
     const opens = isEnough && !isRead(asks);
     // A probe that fails keeps the breaker open, also right after a restart, when nothing else has failed yet.
     if (!opens && this.#nextProbeAt === null) return;
     this.#closesBreaker = false;
-    if (this.#nextProbeAt === null) this.#alerts.push(`The service is out of reach: ${reason}`);
+    if (this.#nextProbeAt === null) this.#alert({ code: 'service_unreachable', reason });
     // Probes start at their pace, however long a silent one takes. At the opening, what is claimed already has to stop.
     const { probeMs } = this.settings;
     this.#nextProbeAt =
@@ -135,47 +139,39 @@ class LaneTally {
   }
 
   #noteVerdict(outcome: LaneOutcome): void {
-    const { asks, verdict, parkedAs, shownReason: reason } = outcome;
+    const { asks, verdict, parkedAs } = outcome;
     switch (verdict.kind) {
       case 'throttled':
         this.#slowDown(outcome, verdict.retryAfterMs);
         break;
-      case 'unauthorised':
-        this.#pauses.push({ lane: 'service', cause: 'credential', until_at: null, reason });
-        this.#alerts.push(
-          `The service does not accept our credential (${reason}). Replace it (${this.settings.credentialSetting}): a new file is tried by itself. Or say \`waybill resume service\`.`,
-        );
+      case 'unauthorised': {
+        const { credentialSetting: setting } = this.settings;
+        const reason = reasonOf(outcome);
+        this.#stop('service', 'credential', reason, { code: 'credential_refused', reason, setting });
         break;
-      case 'misconfigured':
+      }
+      case 'misconfigured': {
         // What is forbidden of one record may be allowed of all others.
         if (verdict.others || asks === 'record') break;
-        this.#pauses.push({
-          lane: asks === 'list' ? 'pull' : 'deliver',
-          cause: 'misconfigured',
-          until_at: null,
-          reason,
-        });
-        this.#alerts.push(
-          asks === 'list'
-            ? `The service does not let us read the invoices (${reason}). Check the address and the permissions, then \`waybill resume pull\`.`
-            : `The service does not let us deliver (${reason}). Check the address and the permissions, then \`waybill resume deliver\`.`,
-        );
+        const reason = reasonOf(outcome);
+        const [lane, code] =
+          asks === 'list' ? (['pull', 'lists_forbidden'] as const) : (['deliver', 'writes_forbidden'] as const);
+        this.#stop(lane, 'misconfigured', reason, { code, reason });
         break;
+      }
       case 'unknown_customer':
         // An order that still waits for the service to see its customer is no refusal yet; one that was given up is.
         if (parkedAs !== null) this.#countRefusal(outcome, verdict.kind);
         break;
       case 'refused':
-        this.#countRefusal(outcome, verdict.reason);
+        this.#countRefusal(outcome, verdict.likeness);
         break;
       case 'invalid':
         // Here the service itself says "no", which is about one record like any other refusal, and stops no other one.
-        if (verdict.saysFailed) this.#countRefusal(outcome, verdict.reason);
+        if (verdict.saysFailed) this.#countRefusal(outcome, verdict.likeness);
         else if (parkedAs === 'unproven') {
-          this.#pauses.push({ lane: 'deliver', cause: 'unproven', until_at: null, reason });
-          this.#alerts.push(
-            `The service says success without an acknowledgement (${reason}). Is service.baseUrl right? Then \`waybill resume deliver\`.`,
-          );
+          const reason = reasonOf(outcome);
+          this.#stop('deliver', 'unproven', reason, { code: 'no_acknowledgements', reason });
         }
         break;
       default:
@@ -183,7 +179,18 @@ class LaneTally {
     }
   }
 
-  #slowDown({ sentAtMs, shownReason: reason }: LaneOutcome, retryAfterMs: number | null): void {
+  /** Stops a lane until a person looks. */
+  #stop(lane: LanePause['lane'], cause: LanePause['cause'], reason: Fact, alert: Fact): void {
+    this.#pauses.push({ lane, cause, until_at: null, reason });
+    this.#alert(alert);
+  }
+
+  #alert(fact: Fact): void {
+    this.#alerts.set(JSON.stringify(fact), fact);
+  }
+
+  #slowDown(outcome: LaneOutcome, retryAfterMs: number | null): void {
+    const { sentAtMs } = outcome;
     const { nowMs } = this;
     const health = this.#health;
     // Sixteen requests under way are told to slow down at the same time: that is once, not sixteen times.
@@ -198,26 +205,31 @@ class LaneTally {
     if (retryAfterMs && !isNews && until < health.throttledUntil) return;
     health.throttledUntil = isNews ? until : Math.max(health.throttledUntil, until);
     health.throttledSince = nowMs;
-    this.#pauses.push({ lane: 'service', cause: 'throttled', until_at: health.throttledUntil, reason });
+    this.#pauses.push({
+      lane: 'service',
+      cause: 'throttled',
+      until_at: health.throttledUntil,
+      reason: reasonOf(outcome),
+    });
   }
 
   /** Many equal refusals in a row are not about the records. */
-  #countRefusal(outcome: LaneOutcome, words: string): void {
+  #countRefusal(outcome: LaneOutcome, likeness: string = reasonOf(outcome).code): void {
     if (outcome.asks !== 'write' || !isAnswered(outcome)) return;
-    const key = words.replace(/\d+/g, '#');
     const { refusals } = this.#health;
-    const count = refusals.reason === key ? refusals.count + 1 : 1;
-    this.#health.refusals = { reason: key, count };
+    const count = refusals.likeness === likeness ? refusals.count + 1 : 1;
+    this.#health.refusals = { likeness, count };
     if (count < refusalStorm) return;
-    const { shownReason: reason } = outcome;
-    const storm = `${refusalStorm} equal refusals in a row`;
-    this.#pauses.push({ lane: 'deliver', cause: 'refusals', until_at: null, reason: `${storm}: ${reason}` });
-    this.#alerts.push(
-      `${storm} (${reason}): one wrong setting? Look at \`waybill outbox --state parked\`, then \`waybill resume deliver\`.`,
-    );
+    const reason = { count: refusalStorm, reason: reasonOf(outcome) };
+    this.#stop('deliver', 'refusals', { code: 'equal_refusals', ...reason }, { code: 'refused_in_a_row', ...reason });
     // A resume without a remedy ends after as many.
-    this.#health.refusals = { reason: '', count: 0 };
+    this.#health.refusals = { likeness: '', count: 0 };
   }
+}
+
+function reasonOf({ shownReason }: LaneOutcome): Fact {
+  if (shownReason === null) throw new Error('Only a verdict with a reason affects a lane.');
+  return shownReason;
 }
 
 /**

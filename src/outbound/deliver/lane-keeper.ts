@@ -2,9 +2,10 @@ import PQueue from 'p-queue';
 import { appendAudit } from '../../audit/audit-log.js';
 import type { ServiceSettings } from '../../config/sections/service.js';
 import type { CredentialSettings } from '../../config/sections/service-credential.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { longestRestMs, longestSlotWaitMs, type RateLimiter } from '../../service/rate-limit/rate-limiter.js';
-import { concurrencyOf, isOwnLimit, shortestWindowRate } from '../../service/rate-limit/sliding-slots.js';
+import { concurrencyOf, shortestWindowRate } from '../../service/rate-limit/sliding-slots.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
@@ -57,7 +58,7 @@ export class LaneKeeper {
       });
       if (effects) this.#health = effects.health;
       if (effects && (effects.closesBreaker || effects.pauses.length > 0)) this.changes++;
-      for (const alert of effects?.alerts ?? []) this.context.log.error(alert);
+      for (const alert of effects?.alerts ?? []) this.context.log.error('A person has to look', { alert });
       return result;
     })) as T;
   }
@@ -197,16 +198,17 @@ export async function recallRequests(
     limiter.recall(agesMs, longestRestMs);
   }
   const pauses = await store.read('look for a limit that was used up', listPauses);
-  if (!pauses.some(({ lane, cause, reason }) => lane === 'service' && cause === 'limit' && isOwnLimit(reason))) return;
+  const isOwn = (reason: Fact) => reason.code === 'limit_used_up' && reason.by === 'settings';
+  if (!pauses.some(({ lane, cause, reason }) => lane === 'service' && cause === 'limit' && isOwn(reason))) return;
   if ((await pauseWhenUsedUp(context, limiter)) !== null) return;
   await lease.write('end the pause of an earlier limit', async (tx) => {
     await resumeLane(tx, 'service', ['limit']);
-    const detail = { lane: 'service', reason: 'the limits of the settings allow more' };
+    const detail = { lane: 'service', reason: { code: 'limits_allow_more' } } as const;
     await appendAudit(tx, [{ event: 'resume', outcome: 'limit', actor, detail }], nowMs());
   });
 }
 
-const mayBeNew = 'the credential may be another one; one request goes to see whether the service takes it';
+const mayBeNew: Fact = { code: 'credential_perhaps_new' };
 
 /**
  * After our credential was refused everything waits. When its files have changed since, one request goes as a probe: an answer

@@ -1,3 +1,4 @@
+import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { FoundRecord, LookUpFinding } from '../../model/verdict.js';
 import type { ClockReading } from '../../store/clock.js';
@@ -11,7 +12,7 @@ import {
   doubtColumns,
   doubtOf,
 } from '../outbox/absence.js';
-import { type BindingHolders, problemInWords, type UnprovenTwin } from '../outbox/binding-holders.js';
+import type { BindingHolders, UnprovenTwin } from '../outbox/binding-holders.js';
 import { bindRecords, type NewBinding } from '../outbox/bindings.js';
 import { doubtContents, provenRecord } from '../outbox/content-hash.js';
 import type { ParkClass } from '../outbox/message.js';
@@ -163,7 +164,7 @@ interface LookUpOutcome {
   holders: BindingHolders;
   nextAttemptAt: number;
   /** Why it was not answered. */
-  reason: string | null;
+  reason: Fact | null;
   wasSent: boolean;
 }
 
@@ -221,9 +222,10 @@ function afterFinding(
 
 /** What was found proves nothing yet: the conflict is looked up once more. */
 export async function postponeLookUp(tx: Tx, messageId: number, nextAttemptAt: number): Promise<void> {
-  const reason =
-    'Another customer with its code is on its way, and may be the one that the service has: it is looked up once more.';
-  await tx.run('UPDATE outbox_message SET next_attempt_at=?, reason=? WHERE id=?', [nextAttemptAt, reason, messageId]);
+  await tx.run(
+    "UPDATE outbox_message SET next_attempt_at=?, reason_code='rival_on_its_way', reason_data='{}' WHERE id=?",
+    [nextAttemptAt, messageId],
+  );
 }
 
 /**
@@ -265,7 +267,7 @@ async function bind(
 }
 
 export type LookUpDecision =
-  | { to: 'delivered'; serviceId: string; flag: string; contentKnown: boolean; total: number | null }
+  | { to: 'delivered'; serviceId: string; flag: Fact; contentKnown: boolean; total: number | null }
   /** Another party made this customer: it is bound, and nothing of it is overwritten before a person has looked. */
   | { to: 'adopted'; found: FoundRecord }
   /** It does not exist: the same key and bytes go out as if for the first time. */
@@ -273,8 +275,8 @@ export type LookUpDecision =
   /** Nothing was found, which proves nothing: the same key and bytes go out again while the service remembers the key. */
   | { to: 'again' }
   /** That nothing was found proves nothing yet. `counts`: another look-up that finds nothing proves it. */
-  | { to: 'later'; inMs: number; counts: boolean; reason: string }
-  | { to: 'parked'; parkClass: ParkClass; reason: string };
+  | { to: 'later'; inMs: number; counts: boolean; reason: Fact }
+  | { to: 'parked'; parkClass: ParkClass; reason: Fact };
 
 interface DecidedMessage
   extends Pick<LookUpMessage, 'entity' | 'cause' | 'doubt' | 'askedAt' | 'absences' | 'isForgotten'> {
@@ -293,10 +295,10 @@ export function decideLookUp(
   finding: LookUpFinding,
   settings: { absenceProves: boolean; checkTotal: 'exact' | 'off'; maxProcessingMs: number },
 ): LookUpDecision {
-  const park = (reason: string): LookUpDecision => ({
+  const park = (reason: Fact): LookUpDecision => ({
     to: 'parked',
     parkClass: message.cause === 'conflict' ? 'conflict' : 'unproven',
-    reason: `${reason} Look at the service, then use outbox resolve.`,
+    reason,
   });
   switch (finding.kind) {
     case 'found': {
@@ -309,25 +311,28 @@ export function decideLookUp(
         BigInt(finding.total) !== expectedTotal;
       // Numbers of orders repeat: what has another customer or total may be another order.
       if (wrongTotal)
-        return park(
-          `A look-up finds ${finding.serviceId}, which proves nothing: its total there is ${finding.total}, and the lines add up to ${expectedTotal}.`,
-        );
+        return park({
+          code: 'found_with_other_total',
+          serviceId: finding.serviceId,
+          found: finding.total as number,
+          expected: String(expectedTotal),
+        });
       if (finding.differs.includes('customer_code'))
-        return park(`A look-up finds ${finding.serviceId}, which proves nothing: it is another customer's.`);
-      const words = ['Found by look-up.'];
-      if (finding.differs.length > 0) words.push(`It differs there in ${finding.differs.join(', ')}.`);
+        return park({ code: 'found_with_other_customer', serviceId: finding.serviceId });
+      const { differs } = finding;
+      const flag: Fact = { code: 'found_by_look_up', differs: differs.slice(0, 5), count: differs.length };
       // Something else made or changed it: the next update sends every field.
       const contentKnown = message.cause === 'in_doubt' && finding.differs.length === 0;
       const { serviceId, total } = finding;
-      return { to: 'delivered', serviceId, flag: words.join(' '), contentKnown, total };
+      return { to: 'delivered', serviceId, flag, contentKnown, total };
     }
     case 'none':
-      if (message.cause === 'conflict') return park('The service says that it exists, and a look-up finds nothing.');
+      if (message.cause === 'conflict') return park({ code: 'exists_but_not_found' });
       return decideAbsence(message, settings, park);
     case 'several':
-      return park(`A look-up finds it ${finding.count} times.`);
+      return park({ code: 'found_several', count: finding.count });
     case 'odd':
-      return park(`A look-up proves nothing: ${finding.reason}.`);
+      return park({ code: 'look_up_inconclusive', problem: finding.reason });
   }
 }
 
@@ -335,32 +340,24 @@ export function decideLookUp(
 function decideAbsence(
   { doubt, askedAt, absences, isForgotten, othersPass }: DecidedMessage,
   { absenceProves, maxProcessingMs }: { absenceProves: boolean; maxProcessingMs: number },
-  park: (reason: string) => LookUpDecision,
+  park: (reason: Fact) => LookUpDecision,
 ): LookUpDecision {
   const step = absenceStep(doubt, askedAt, maxProcessingMs);
   switch (step.next) {
     case 'wait':
-      return { to: 'later', inMs: step.inMs, counts: false, reason: mayStillCome };
+      return { to: 'later', inMs: step.inMs, counts: false, reason: { code: 'perhaps_under_way' } };
     case 'first look-up':
-      return { to: 'later', inMs: betweenLookUpsMs(maxProcessingMs), counts: true, reason: asksOnceMore };
+      return { to: 'later', inMs: betweenLookUpsMs(maxProcessingMs), counts: true, reason: { code: 'not_found_once' } };
     case 'last look-up':
       // It was sent again each time that it was found absent, and failed again, while others pass.
-      if (absences >= mostAbsences && othersPass) return park(failsForEver);
+      if (absences >= mostAbsences && othersPass) return park({ code: 'fails_again_and_again' });
       if (absenceProves) return { to: 'pending' };
-      return isForgotten ? park(absenceProvesNothing) : { to: 'again' };
+      return isForgotten ? park({ code: 'absence_proves_nothing' }) : { to: 'again' };
   }
 }
 
 /** So often a create that is found absent goes out again under its key. */
 export const mostAbsences = 3;
-
-const failsForEver =
-  'The service fails at every try of this record while it takes others, and look-ups find nothing of it: it may keep its answer with the key. If it is not there, `waybill outbox resolve --not-delivered` sends it under a new key.';
-const absenceProvesNothing =
-  'The service may have forgotten the key since the first try, and a look-up finds nothing, which proves nothing (absenceProves).';
-const mayStillCome =
-  'A look-up finds nothing, but the service may still be working on the last request (service.maxProcessingSeconds). Waybill looks again when it can not be any more.';
-const asksOnceMore = 'A look-up finds nothing. Waybill looks once more before it believes that.';
 
 /** What was found may be another record's, which is bound to it or may have made it: then a person has to look. */
 export function unlessAnothers(
@@ -374,10 +371,19 @@ export function unlessAnothers(
   const claim = { entity, sourceKey, serviceId };
   const problem = holders.problemOf(claim);
   if (problem !== null) {
-    const reason = `A look-up finds ${serviceId}, but ${problemInWords(claim, problem)}. Look at the service, then use outbox resolve.`;
+    const reason: Fact =
+      problem.kind === 'taken'
+        ? { code: 'found_as_other', entity, sourceKey: problem.heldBy, serviceId }
+        : { code: 'found_twice', entity, serviceId, boundTo: problem.boundTo };
     return { to: 'parked', parkClass: 'conflict', reason };
   }
   if (twin === null) return decision;
-  const reason = `A look-up finds ${serviceId}, which proves nothing: the ${entity} with the key ${twin.sourceKey} has the same ${twin.shares}, and may have been sent as well. Look at the service, then use outbox resolve.`;
+  const reason: Fact = {
+    code: 'found_perhaps_other',
+    entity,
+    sourceKey: twin.sourceKey,
+    serviceId,
+    shares: twin.shares,
+  };
   return { to: 'parked', parkClass: cause === 'conflict' ? 'conflict' : 'unproven', reason };
 }

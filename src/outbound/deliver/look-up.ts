@@ -120,7 +120,7 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
       heard: ended.map(({ about, sent: { verdict, startedAtMs } }) => ({
         asks: 'look_up',
         verdict,
-        shownReason: 'reason' in verdict ? shownReason(about.entity, verdict.reason) : '',
+        shownReason: 'reason' in verdict ? shownReason(about.entity, verdict.reason) : null,
         parkedAs: null,
         sentAtMs: startedAtMs,
       })),
@@ -226,7 +226,7 @@ function conclusive(
   if (cause !== 'conflict' || entity !== 'customer' || !wasSent) return verdict;
   const { kind } = verdict;
   const isFinal = kind === 'refused' || kind === 'misconfigured' || kind === 'conflict' || kind === 'invalid';
-  return isFinal ? { kind: 'odd', reason: `the service does not show the customer (${verdict.reason})` } : verdict;
+  return isFinal ? { kind: 'odd', reason: { code: 'customer_not_shown', reason: verdict.reason } } : verdict;
 }
 
 function linesOf(decision: LookUpDecision | null): NonNullable<EndedAttempt['becameOf']> {

@@ -119,18 +119,15 @@ export class QuietClock {
 
   /** The quiet period as a pause of the lane, which needs no row in the store. */
   pauses(nowMs: number): LanePause[] {
-    const { timeZone } = this.schedule;
     return lanes.flatMap((lane) => {
       const period = this.#periodOf(lane, nowMs);
       if (!period) return [];
-      const until = DateTime.fromMillis(period.toMs, { zone: timeZone });
-      const isSoon = period.toMs - nowMs < dayMs;
       return [
         {
           lane,
           cause: 'quiet' as const,
           until_at: period.toMs,
-          reason: `quiet until ${until.toFormat(isSoon ? 'HH:mm' : 'yyyy-MM-dd HH:mm')} ${timeZone} (schedule.quietHours)`,
+          reason: { code: 'quiet_hours' as const, untilMs: period.toMs },
           actor: 'schedule',
           since_at: period.fromMs,
         },

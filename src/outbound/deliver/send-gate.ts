@@ -1,9 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Fact, legacy } from '../../model/facts/fact.js';
+import { outside } from '../../model/outside.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { Gate } from '../../service/wire/wire-exchange.js';
 import { clockSetSince } from '../../store/clock.js';
-import { activePauses, type Lane, type LanePause } from '../../store/lane-pauses.js';
+import {
+  activePauses,
+  type Lane,
+  type LanePause,
+  type PauseRow,
+  pauseColumns,
+  pauseOf,
+} from '../../store/lane-pauses.js';
 import type { Tx } from '../../store/store.js';
 import { recoveryProblem } from '../recovery/store-witness.js';
 import type { ClaimedMessage } from './claim-messages.js';
@@ -19,18 +28,14 @@ interface GateState {
 
 /** Pauses, and what of the store's own facts go-live depends on: one statement, because it is asked for each request. */
 async function readGateRows(tx: Tx): Promise<{ pauses: LanePause[]; facts: string }> {
-  type GateRow = ({ what: 'pause' } & LanePause) | { what: 'fact'; name: string; value: string };
+  type GateRow = ({ what: 'pause' } & PauseRow) | { what: 'fact'; name: string; value: string };
   const rows = await tx.select<GateRow>(
-    `SELECT 'pause' AS what, NULL AS name, NULL AS value, lane, cause, until_at, reason, actor, since_at FROM lane_pause
-      UNION ALL SELECT 'fact', name, value, NULL, NULL, NULL, NULL, NULL, NULL FROM store_info
+    `SELECT 'pause' AS what, NULL AS name, NULL AS value, ${pauseColumns} FROM lane_pause
+      UNION ALL SELECT 'fact', name, value, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM store_info
        WHERE name IN ('recovery', 'go_live', 'source_keys.customer', 'source_keys.order')`,
   );
   const facts = rows.flatMap((row) => (row.what === 'fact' ? `${row.name}=${row.value}` : []));
-  const pauses = rows.flatMap((row): LanePause[] => {
-    if (row.what === 'fact') return [];
-    const { lane, cause, until_at, reason, actor, since_at } = row;
-    return [{ lane, cause, until_at, reason, actor, since_at }];
-  });
+  const pauses = rows.flatMap((row) => (row.what === 'fact' ? [] : pauseOf(row)));
   return { pauses: pauses.sort((a, b) => a.since_at - b.since_at), facts: facts.sort().join('\n') };
 }
 
@@ -130,9 +135,9 @@ export class SendGate {
     return new RequestGate(this, this.context, this.lease, { lane, isProbe, key });
   }
 
-  /** null lets a request go now; a text says why not. */
-  async check(lane: Lane, isProbe = false, takesTurn = isProbe): Promise<string | null> {
-    if (this.isStopped) return 'stopping';
+  /** null lets a request go now; a fact says why not. */
+  async check(lane: Lane, isProbe = false, takesTurn = isProbe): Promise<Fact | null> {
+    if (this.isStopped) return { code: 'stopping' };
     // The rate limiter starts the next request in the same turn in which the one before it ended: let that one be judged first.
     this.#turnEnds ??= nextTurn().then(() => {
       this.#turnEnds = null;
@@ -143,19 +148,18 @@ export class SendGate {
       state = await this.#stateThatCounts();
     } catch (error) {
       // It is unknown whether a person pressed pause: then nothing goes.
-      return `the store can not be asked whether requests may go: ${(error as Error).message}`;
+      return { code: 'gate_not_asked', message: outside((error as Error).message) };
     }
     // Asked again after the read: it may have taken its time.
-    if (this.isStopped) return 'stopping';
-    if (!this.lease.mayStartRequest()) return 'the delivery lease is about to end or was lost';
+    if (this.isStopped) return { code: 'stopping' };
+    if (!this.lease.mayStartRequest()) return { code: 'lease_ending' };
     const outage = state.pauses.find(({ cause }) => cause === 'outage');
     // What was on its way when the breaker opened must not follow the probes.
-    if (outage && !isProbe) return `the service is out of reach: ${outage.reason}`;
+    if (outage && !isProbe) return { code: 'outage', reason: outage.reason };
     const pauses = outage ? state.pauses.filter(({ cause }) => cause !== 'outage') : state.pauses;
     const blocked = this.blockedBy({ pauses, notLive: state.notLive }, lane);
     if (blocked) return blocked.reason;
-    if (takesTurn && !this.lease.probeTurns.send(this.context.clock.monotonicMs()))
-      return 'another request has just gone to see whether the service is back';
+    if (takesTurn && !this.lease.probeTurns.send(this.context.clock.monotonicMs())) return { code: 'probe_under_way' };
     return null;
   }
 
@@ -178,13 +182,16 @@ export class SendGate {
     return this.#quiet.isQuiet(lane, this.context.nowMs());
   }
 
-  blockedBy(state: GateState, lane: Lane): { reason: string; untilMs: number | null } | null {
+  blockedBy(state: GateState, lane: Lane): { reason: Fact; untilMs: number | null } | null {
     const now = this.context.nowMs();
     const quiet = this.#quiet.pauses(now);
     const hasAny = state.pauses.length + quiet.length > 0;
     const pause = hasAny ? activePauses([...state.pauses, ...quiet], lane, now)[0] : undefined;
-    if (pause) return { reason: `${pause.lane} is paused (${pause.cause}): ${pause.reason}`, untilMs: pause.until_at };
-    if (lane === 'deliver' && state.notLive) return { reason: state.notLive, untilMs: null };
+    if (pause) {
+      const { cause, reason, until_at: untilMs } = pause;
+      return { reason: { code: 'lane_paused', lane: pause.lane, cause, reason }, untilMs };
+    }
+    if (lane === 'deliver' && state.notLive) return { reason: legacy(state.notLive), untilMs: null };
     return null;
   }
 
@@ -238,10 +245,10 @@ class RequestGate implements Gate {
     this.key = key;
   }
 
-  async ask(): Promise<string | null> {
+  async ask(): Promise<Fact | null> {
     // Before it takes the turn of a probe.
-    if (this.#isLate()) return 'the service may have forgotten its key since it was claimed';
-    if (this.#isClockSet()) return 'the clock was set since it was claimed';
+    if (this.#isLate()) return { code: 'key_expired' };
+    if (this.#isClockSet()) return { code: 'clock_was_set' };
     const shut = await this.gate.check(this.lane, this.isProbe);
     if (shut === null) killPoint('before-send');
     return shut;

@@ -1,4 +1,4 @@
-import { legacy } from '../../model/facts/fact.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { JsonValue } from '../../model/record.js';
 import type { Failure, ReadAnswer } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -22,7 +22,7 @@ export interface Question<Value> extends Omit<ReadQuestion<Value>, 'endpoint'> {
 
 /** Why there was no answer. `isRefused`: the service refuses this very question, and may answer others. */
 interface NoAnswer {
-  noAnswer: string;
+  noAnswer: Fact;
   verdict: string;
   isRefused: boolean;
 }
@@ -137,9 +137,9 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
       await endAttempts(tx, [{ attempt: attemptId, sent, message: null, detail }], this.context.actor, at);
       if (verdict.kind === 'read') await question.keep(tx, verdict.value, at, sentAtMs ?? at);
       if (purpose !== 'list_invoices' && verdict.kind === 'misconfigured')
-        await raiseForbiddenRead(tx, purpose, legacy(verdict.reason), question.detail, at);
+        await raiseForbiddenRead(tx, purpose, verdict.reason, question.detail, at);
       const asks = purpose === 'list_invoices' ? 'list' : 'record';
-      heard.push({ asks, verdict, parkedAs: null, shownReason: 'reason' in verdict ? verdict.reason : '', sentAtMs });
+      heard.push({ asks, verdict, parkedAs: null, shownReason: 'reason' in verdict ? verdict.reason : null, sentAtMs });
     }
     return { heard };
   }

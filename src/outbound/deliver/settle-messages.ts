@@ -1,5 +1,6 @@
 import { shownReason } from '../../audit/audit-log.js';
-import { shellWord } from '../../model/shell-word.js';
+import type { Fact } from '../../model/facts/fact.js';
+import type { Entity } from '../../model/record.js';
 import type { Delivered } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -8,7 +9,7 @@ import { recordSuccess } from '../../store/job-runs.js';
 import { padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { adoptCustomer } from '../adoption/adopt-found.js';
-import { type BindingClaim, BindingHolders, problemInWords } from '../outbox/binding-holders.js';
+import { type BindingClaim, BindingHolders, type BindingProblem } from '../outbox/binding-holders.js';
 import { bindRecords, closeBindings } from '../outbox/bindings.js';
 import { doubtContents, provenRecord } from '../outbox/content-hash.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
@@ -90,7 +91,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
       heard: all.map(({ about, sent, transition }) => ({
         asks: 'write',
         verdict: sent.verdict,
-        shownReason: 'reason' in sent.verdict ? shownReason(about.entity, sent.verdict.reason) : '',
+        shownReason: 'reason' in sent.verdict ? shownReason(about.entity, sent.verdict.reason) : null,
         parkedAs: transition.parkClass,
         sentAtMs: sent.startedAtMs,
       })),
@@ -271,14 +272,14 @@ function unlessAnother(one: SettledMessage, holders: BindingHolders, nowMs: numb
   const [claim] = claimsOf(one);
   const problem = claim ? holders.problemOf(claim) : null;
   if (!claim || problem === null) return one;
-  const { entity, sourceKey, serviceId } = claim;
-  const todo =
-    problem.kind === 'taken'
-      ? 'Look at the service, then use outbox resolve.'
-      : `It may be there twice. If ${problem.boundTo} stays, remove the other one there and use outbox resolve; if ${serviceId} stays: waybill bindings move ${entity} ${shellWord(sourceKey)} --from ${shellWord(problem.boundTo)} --to ${shellWord(serviceId)} --reason "…"`;
-  const reason = `The service acknowledged it as ${serviceId}, but ${problemInWords(claim, problem)}. ${todo}`;
+  const reason = acknowledgedAnother(one.about.entity, claim, problem);
   const parked = { state: 'parked', parkClass: 'conflict', schedule: parkedSchedule('conflict', nowMs) } as const;
   return { ...one, transition: { ...one.transition, ...parked, reason, serviceId: null, flag: null } };
+}
+
+function acknowledgedAnother(entity: Entity, { sourceKey, serviceId }: BindingClaim, problem: BindingProblem): Fact {
+  if (problem.kind === 'taken') return { code: 'acknowledged_as_other', entity, sourceKey: problem.heldBy, serviceId };
+  return { code: 'acknowledged_twice', entity, sourceKey, serviceId, boundTo: problem.boundTo };
 }
 
 /** The answer to a create that a lost store may have sent can be older than what was said since. So its fields are doubted. */

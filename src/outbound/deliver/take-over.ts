@@ -26,7 +26,7 @@ export async function takeOver(
   for (const { epoch: over, left } of ended) unsent += await giveBack(tx, over, left);
   await endOlderEpochs(tx, epoch, at, alive);
   const doubted = await doubtOlderEpochs(tx, epoch, readClock(context), alive);
-  const reason = 'The process that was sending it stopped before its outcome was on record; it may have been sent.';
+  const reason = { code: 'process_stopped' } as const;
   const lines = doubted.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
     return { event: 'in_doubt', outcome: 'unknown', entity, sourceKey, messageId, actor, detail: { reason } };
   });

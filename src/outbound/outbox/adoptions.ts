@@ -25,13 +25,6 @@ export interface Adoption {
   reviewedAt: number | null;
 }
 
-/** Why a change to an adopted record waits. The same words for all, so that lists can count them. */
-export const heldAsAdopted =
-  'the service had it already, with other values: nothing is written over before somebody has looked';
-
-/** The same where it has fields that an update would clear. */
-export const heldAsFuller = `${heldAsAdopted}. Updates replace it (PUT) and clear what only the service has: name its own fields in service.adoption.ownFields`;
-
 /** Names of fields that are kept; a record that differs in more is another one. */
 const maxNames = 100;
 

@@ -1,3 +1,4 @@
+import type { Fact } from '../../model/facts/fact.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 import { padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
@@ -31,7 +32,7 @@ export interface OrderReading {
   status: string | null;
   total: number | null;
   /** Why a person should look, or null. */
-  flag: string | null;
+  flag: Fact | null;
 }
 
 /** What the service says of an order, in its own words; null: it left that out. */

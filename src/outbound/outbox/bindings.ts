@@ -1,5 +1,6 @@
 import { type Entity, entities, foldKey } from '../../model/record.js';
 import { before, type Elapsed } from '../../store/elapsed-time.js';
+import { factColumns } from '../../store/fact-columns.js';
 import { boundedText, insertRows, placeholders, renameKeys, updateRows, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { deleteAdoptions } from './adoptions.js';
@@ -315,12 +316,12 @@ export async function countMissing(
 
 /** Keeps what the service said, with the binding. */
 export async function keepOrderRead(tx: Tx, sourceKey: string, reading: OrderReading, nowMs: number): Promise<void> {
-  const flag = boundedText('binding.read_flag', reading.flag);
+  const flag = factColumns(reading.flag);
   await tx.run(
-    `UPDATE binding SET read_state=?, read_asked_at=?, read_at=?, read_id=service_id, read_flag=?, service_status=?,
+    `UPDATE binding SET read_state=?, read_asked_at=?, read_at=?, read_id=service_id, read_flag_code=?, read_flag_data=?, service_status=?,
             service_total=?, gone_at=CASE WHEN ?='gone' THEN COALESCE(gone_at, ?) ELSE NULL END
       WHERE entity='order' AND source_key=?`,
-    [reading.state, nowMs, nowMs, flag, reading.status, reading.total, reading.state, nowMs, sourceKey],
+    [reading.state, nowMs, nowMs, flag.code, flag.data, reading.status, reading.total, reading.state, nowMs, sourceKey],
   );
 }
 

@@ -1,3 +1,4 @@
+import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { Verdict } from '../../model/verdict.js';
 
@@ -89,7 +90,7 @@ export interface SendingMessage {
 export interface Transition {
   state: MessageState;
   parkClass: ParkClass | null;
-  reason: string | null;
+  reason: Fact | null;
   /** Null: it has come to its end. */
   schedule: Schedule | null;
   failures: number;
@@ -97,7 +98,7 @@ export interface Transition {
   customerWaits: number;
   firstSentAt: number | null;
   serviceId: string | null;
-  flag: string | null;
+  flag: Fact | null;
 }
 
 /** When a request left and how it was answered, as `Sent` has it; all null: it delivered nothing. */

@@ -1,8 +1,8 @@
 import type { Fact } from '../../model/facts/fact.js';
 import { type Entity, entities, foldKey, sourceOf } from '../../model/record.js';
+import { factRow } from '../../store/fact-columns.js';
 import { insertRows, padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { tellWhole } from '../../words/words.js';
 import { type Operation, type ParkClass, type Removal, type Schedule, scheduleColumns } from './message.js';
 
 export interface NewMessage {
@@ -64,7 +64,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       mapping_fingerprint: message.mappingFingerprint,
       state: message.parked ? 'parked' : 'pending',
       park_class: message.parked?.parkClass ?? null,
-      reason: message.parked ? tellWhole(message.parked.reason) : null,
+      ...factRow('reason', message.parked?.reason ?? null),
       ...scheduleColumns(scheduleOf(message, nowMs)),
       identity: message.identity ?? null,
       first_sent_at: message.firstSentAt ?? null,

@@ -40,7 +40,7 @@ async function replaceIdle(
   const removals = [onCancelled, onDeleted].flatMap((effect) => (typeof effect === 'object' ? [effect.patch] : []));
   const by = await promoteDependent(tx, idle, { installation, isKeyUsed, removals }, nowMs);
   if (by === null) return false;
-  const detail = { by, reason: 'A newer revision takes the place of the create.' };
+  const detail = { by, reason: { code: 'replaced_by_newer' } } as const;
   await appendAudit(tx, [{ event: 'superseded', entity, sourceKey, messageId, actor, detail }], nowMs);
   return true;
 }

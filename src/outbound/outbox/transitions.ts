@@ -1,6 +1,8 @@
+import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { ClockReading } from '../../store/clock.js';
-import { boundedText, notAmong, padded, placeholders, type Row, updateRows } from '../../store/rows.js';
+import { factColumns, factRow } from '../../store/fact-columns.js';
+import { notAmong, padded, placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { sentUnknownWhen } from './idempotency-key.js';
 import { type ParkClass, type RequestOnRecord, scheduleColumns, type Transition } from './message.js';
@@ -89,7 +91,10 @@ export async function settleSending(
     attempts: attemptNumber,
     state: transition.state,
     park_class: transition.parkClass,
-    reason: transition.reason,
+    reason_code: codeOf(transition.reason),
+    reason_data: dataOf(transition.reason),
+    flag_code: codeOf(transition.flag),
+    flag_data: dataOf(transition.flag),
     ...scheduleColumns(transition.schedule),
     delivered_at: request && (request.startedAt === null ? null : nowMs),
     failures: transition.failures,
@@ -97,7 +102,6 @@ export async function settleSending(
     customer_waits: transition.customerWaits,
     first_sent_at: transition.firstSentAt,
     service_id: transition.serviceId,
-    flag: transition.flag,
     found_at: transition.foundAt,
     absences: transition.absences,
     closed_at: transition.state === 'delivered' ? nowMs : null,
@@ -142,7 +146,7 @@ export async function doubtOlderEpochs(tx: Tx, epoch: number, now: ClockReading,
   if (doubted.length === 0) return doubted;
   await tx.run(
     `UPDATE outbox_message SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at, claimed_at),
-            reason='The process that was sending it stopped without an outcome.' WHERE ${isLeft}`,
+            reason_code='process_stopped', reason_data='{}' WHERE ${isLeft}`,
     [now.wallMs, ...parameters],
   );
   // No process of an older epoch sends anything any more, and until now it may have.
@@ -161,19 +165,19 @@ export async function giveBackUnsent(tx: Tx, ids: readonly number[], epoch: numb
 }
 
 /** Unsent messages wait until a person confirms them. */
-export async function holdMessages(tx: Tx, ids: readonly number[], reason: string): Promise<void> {
-  const set = `state='parked', park_class='held', reason=?, ${waitsForPerson}`;
-  await run(tx, ids, set, [words(reason)], "state='pending'");
+export async function holdMessages(tx: Tx, ids: readonly number[], reason: Fact): Promise<void> {
+  const set = `state='parked', park_class='held', ${reasonSet}, ${waitsForPerson}`;
+  await run(tx, ids, set, reasonValues(reason), "state='pending'");
 }
 
 /** What was found about a parked message says more of it than the answer that parked it. */
 export async function reclassifyParked(
   tx: Tx,
   id: number,
-  { parkClass, reason, generation }: { parkClass: ParkClass; reason: string; generation?: number },
+  { parkClass, reason, generation }: { parkClass: ParkClass; reason: Fact; generation?: number },
 ): Promise<void> {
-  const set = `park_class=?, reason=?, generation=COALESCE(?, generation)${parkClass === 'conflict' ? '' : `, ${waitsForPerson}`}`;
-  await run(tx, [id], set, [parkClass, words(reason), generation ?? null], "state='parked'");
+  const set = `park_class=?, ${reasonSet}, generation=COALESCE(?, generation)${parkClass === 'conflict' ? '' : `, ${waitsForPerson}`}`;
+  await run(tx, [id], set, [parkClass, ...reasonValues(reason), generation ?? null], "state='parked'");
 }
 
 /** The states in which a message waits, so that a person can act on it. */
@@ -183,9 +187,9 @@ type OperableState = 'pending' | 'in_doubt' | 'parked';
  * Messages wait for a person because nothing proves whether they took effect. Where the first try is not on record, it counts as
  * older than the lifetime of any key.
  */
-export async function parkAsUnproven(tx: Tx, from: OperableState, ids: readonly number[], reason: string) {
-  const set = `state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), reason=?, ${waitsForPerson}`;
-  await run(tx, ids, set, [sentUnknownWhen, words(reason)], `state='${from}'`);
+export async function parkAsUnproven(tx: Tx, from: OperableState, ids: readonly number[], reason: Fact) {
+  const set = `state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), ${reasonSet}, ${waitsForPerson}`;
+  await run(tx, ids, set, [sentUnknownWhen, ...reasonValues(reason)], `state='${from}'`);
 }
 
 interface Requeued {
@@ -207,7 +211,9 @@ export async function requeueMessages(
   nowMs: number,
 ): Promise<void> {
   const restart: Row =
-    from === 'parked' ? { park_class: null, reason: null, failures: 0, invalid_answers: 0, customer_waits: 0 } : {};
+    from === 'parked'
+      ? { park_class: null, ...factRow('reason', null), failures: 0, invalid_answers: 0, customer_waits: 0 }
+      : {};
   const rowOf = ({ id, to, firstSentAt, newKey }: Requeued): Row => ({
     id,
     state: to,
@@ -222,7 +228,7 @@ export async function requeueMessages(
 
 /** A person lets held messages go. Messages that are no longer parked stay as they are. */
 export async function releaseHeld(tx: Tx, ids: readonly number[], nowMs: number): Promise<void> {
-  const set = `state='pending', park_class=NULL, reason=NULL, ${dueAt}, confirmed_at=?`;
+  const set = `state='pending', park_class=NULL, reason_code=NULL, reason_data=NULL, ${dueAt}, confirmed_at=?`;
   await run(tx, ids, set, [nowMs, nowMs], "state='parked'");
 }
 
@@ -234,10 +240,11 @@ export async function discardMessages(
   tx: Tx,
   from: OperableState,
   ids: readonly number[],
-  reason: string,
+  reason: Fact,
   nowMs: number,
 ): Promise<void> {
-  const rows = ids.map((id) => ({ id, state: 'discarded', reason, closed_at: nowMs, ...scheduleColumns(null) }));
+  const why = factRow('reason', reason);
+  const rows = ids.map((id) => ({ id, state: 'discarded', ...why, closed_at: nowMs, ...scheduleColumns(null) }));
   await leave(tx, from, rows);
 }
 
@@ -246,9 +253,10 @@ export async function resolveAsDelivered(
   tx: Tx,
   from: OperableState,
   messages: readonly { id: number; serviceId: string }[],
-  reason: string,
+  reason: Fact,
   nowMs: number,
 ): Promise<void> {
+  const why = factRow('reason', reason);
   await leave(
     tx,
     from,
@@ -257,7 +265,7 @@ export async function resolveAsDelivered(
       state: 'delivered',
       ...scheduleColumns(null),
       park_class: null,
-      reason,
+      ...why,
       service_id: serviceId,
       found_at: nowMs,
       closed_at: nowMs,
@@ -272,11 +280,12 @@ export async function resolveAsDelivered(
 export async function supersedeUnsent(
   tx: Tx,
   ids: readonly number[],
-  reason: string | null,
+  reason: Fact | null,
   nowMs: number,
 ): Promise<number> {
-  const set = `state='superseded', reason=COALESCE(?, reason), closed_at=?, ${isOver}`;
-  return run(tx, ids, set, [words(reason), nowMs], unsentOrParked);
+  const why = reason === null ? '' : `${reasonSet}, `;
+  const values = reason === null ? [] : reasonValues(reason);
+  return run(tx, ids, `state='superseded', ${why}closed_at=?, ${isOver}`, [...values, nowMs], unsentOrParked);
 }
 
 /**
@@ -286,12 +295,12 @@ export async function supersedeUnsent(
 export async function closeAsSettled(
   tx: Tx,
   ids: readonly number[],
-  reason: string,
+  reason: Fact,
   nowMs: number,
   serviceId: string | null = null,
 ): Promise<void> {
-  const set = `state='superseded', park_class=NULL, reason=?, service_id=COALESCE(?, service_id), closed_at=?, ${isOver}`;
-  await run(tx, ids, set, [words(reason), serviceId, nowMs], notClosed);
+  const set = `state='superseded', park_class=NULL, ${reasonSet}, service_id=COALESCE(?, service_id), closed_at=?, ${isOver}`;
+  await run(tx, ids, set, [...reasonValues(reason), serviceId, nowMs], notClosed);
 }
 
 /** Unsent messages that the lost store may have sent: the same key and bytes go out again, or they are looked up. */
@@ -299,12 +308,12 @@ export async function presumeInDoubt(
   tx: Tx,
   ids: readonly number[],
   sentSince: number,
-  reason: string,
+  reason: Fact,
   nowMs: number,
 ): Promise<void> {
   const set = `state='in_doubt', first_sent_at=CASE WHEN first_sent_at<? THEN first_sent_at ELSE ? END,
-      reason=?, ${dueAt}`;
-  await run(tx, ids, set, [sentSince, sentSince, words(reason), nowMs], "state='pending'");
+      ${reasonSet}, ${dueAt}`;
+  await run(tx, ids, set, [sentSince, sentSince, ...reasonValues(reason), nowMs], "state='pending'");
 }
 
 /** The CASE keeps SQLite from reading all that is in one of these states. */
@@ -329,7 +338,13 @@ async function leave(tx: Tx, from: OperableState, rows: readonly Row[]): Promise
   if (matched !== rows.length) throw new Error(`${rows.length - matched} messages left the state ${from} meanwhile.`);
 }
 
-/** For SQL that names its own columns; `updateRows` bounds its rows itself. */
-function words(reason: string | null): string | null {
-  return boundedText('outbox_message.reason', reason);
+/** Columns of a fact that may be left out, and then stay as they are. */
+const codeOf = (fact: Fact | null | undefined) => (fact ? fact.code : fact);
+const dataOf = (fact: Fact | null | undefined) => (fact ? factColumns(fact).data : fact);
+
+const reasonSet = 'reason_code=?, reason_data=?';
+
+function reasonValues(reason: Fact): (string | null)[] {
+  const { code, data } = factColumns(reason);
+  return [code, data];
 }

@@ -5,9 +5,6 @@ import type { BindingRow } from '../outbox/exported-bindings.js';
 import { closeAsSettled } from '../outbox/transitions.js';
 import { isUnbound } from './recover-messages.js';
 
-const reason =
-  'The service may have it under another spelling of its key, whose binding was imported: its row is read again.';
-
 /**
  * Closes unsent creates whose keys may be other spellings of imported ones: captured before the import, they were taken for new
  * records, and the key that they would go out under is none that the service has seen. The next pass reads their rows again, and
@@ -37,6 +34,6 @@ export async function closeRespelled(
         )
       : [];
   const ids = [...found, ...orders].map(({ id }) => id);
-  await closeAsSettled(tx, ids, reason, nowMs);
+  await closeAsSettled(tx, ids, { code: 'perhaps_respelled' }, nowMs);
   return ids.length;
 }

@@ -1,5 +1,7 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { raiseAlert } from '../../store/alerts.js';
+import { factColumns } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
@@ -23,9 +25,6 @@ const leastShare = 0.9;
 export function areKeysForgotten({ acknowledged, existed }: ResentCustomers): boolean {
   return existed >= leastExisting && existed / (existed + acknowledged) >= leastShare;
 }
-
-const forgotten =
-  'Customers that were sent again under their keys exist at the service already, so it may have forgotten the keys, and a resend could make a second order.';
 
 export const forgottenKeysAlert = 'keys.forgotten';
 
@@ -53,13 +52,14 @@ export async function doubtOrderKeys(
     [sentUnknownWhen, ...(some === '' ? [] : existing)],
   );
   if (orders.length === 0) return 0;
-  const reason = canLookUp ? forgotten : `${forgotten} Look at the service, then use outbox resolve.`;
+  const reason: Fact = { code: 'keys_perhaps_forgotten' };
+  const why = factColumns(reason);
   const ids = orders.map(({ id }) => id);
   // A few thousand at a time: it may be every order of a lost store.
   for (let from = 0; from < ids.length; from += 5_000) {
     const chunk = ids.slice(from, from + 5_000);
-    const set = 'UPDATE outbox_message SET first_sent_at=?, reason=? WHERE id IN';
-    await tx.run(`${set} ${placeholders(chunk.length)}`, [sentUnknownWhen, reason, ...chunk]);
+    const set = 'UPDATE outbox_message SET first_sent_at=?, reason_code=?, reason_data=? WHERE id IN';
+    await tx.run(`${set} ${placeholders(chunk.length)}`, [sentUnknownWhen, why.code, why.data, ...chunk]);
   }
   if (!canLookUp) await parkAsUnproven(tx, 'in_doubt', ids, reason);
   const event = canLookUp ? 'in_doubt' : 'parked';

@@ -1,4 +1,5 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { ClockReading } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
@@ -71,10 +72,7 @@ export async function forgetPresumption(tx: Tx, since: number): Promise<void> {
  * is doubted when it is found: see `fromBeforeRecovery`.
  */
 export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, now: ClockReading): Promise<number> {
-  const reason =
-    fate.to === 'in_doubt'
-      ? 'It may have been sent before the store was lost.'
-      : 'It may have been sent before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
+  const reason: Fact = { code: 'perhaps_sent_before_loss', isProvable: fate.to === 'in_doubt' };
   const sentSince = fate.to === 'in_doubt' ? fate.sentSince : null;
   const outcome = fate.to === 'in_doubt' ? 'unknown' : 'unproven';
   const batches = await lockBatches(tx, unbound);
@@ -118,8 +116,7 @@ async function auditEach(tx: Tx, ids: readonly number[], entry: AuditEntry, nowM
  * each.
  */
 export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): Promise<number> {
-  const reason =
-    'Somebody may have let it go before the store was lost, and nothing proves whether it exists. Look at the service, then use outbox resolve.';
+  const reason: Fact = { code: 'perhaps_released_before_loss' };
   const batches = await lockBatches(tx, parkedCreate);
   for (const ids of batches) {
     await auditEach(tx, ids, { event: 'parked', outcome: 'unproven', actor, detail: { reason } }, nowMs);

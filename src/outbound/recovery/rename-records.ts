@@ -1,4 +1,6 @@
+import type { Fact } from '../../model/facts/fact.js';
 import { type Entity, pluralOf } from '../../model/record.js';
+import { factColumns, factOf } from '../../store/fact-columns.js';
 import { placeholders, renameKeys, updateRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { renameBindings } from '../outbox/bindings.js';
@@ -64,18 +66,33 @@ export async function restartRecords(tx: Tx, entity: Entity, keys: readonly stri
   await tx.run(`DELETE FROM write_back_row WHERE kind=? AND record_key IN ${listed}`, [kind, ...keys]);
 }
 
-const before = 'Before the keys changed: ';
+/** Rows that one statement reads, so that a million reasons need no memory. */
+const batchSize = 1_000;
 
-/** A reason that names a record of this entity by its key means the key of before. */
+/** A reason that names a record of this entity means its key of before, and a sentence of an earlier version may name one. */
 export async function dateReasons(tx: Tx, entity: Entity): Promise<void> {
-  const told = await tx.rows<{ id: number; reason: string }>(
-    'SELECT id, reason FROM outbox_message WHERE reason LIKE ? AND reason NOT LIKE ?',
-    [`%the ${entity} with the key %`, `${before}%`],
-  );
-  await updateRows(
-    tx,
-    'outbox_message',
-    ['id'],
-    told.map(({ id, reason }) => ({ id, reason: `${before}${reason}` })),
-  );
+  for (let after = 0, batch = batchSize; batch === batchSize; ) {
+    const rows = await tx.rows<{ id: number; reasonCode: string; reasonData: string }>(
+      `SELECT id, reason_code, reason_data FROM outbox_message
+        WHERE id>? AND reason_code IS NOT NULL AND reason_code<>'before_keys_changed' ORDER BY id LIMIT ${batchSize}`,
+      [after],
+    );
+    const dated = rows.flatMap(({ id, reasonCode, reasonData }) => {
+      const reason = factOf(reasonCode, reasonData);
+      if (reason === null || !mayName(reason, entity)) return [];
+      return [{ id, data: factColumns({ code: 'before_keys_changed', reason }).data }];
+    });
+    await updateRows(
+      tx,
+      'outbox_message',
+      ['id'],
+      dated.map(({ id, data }) => ({ id, reason_code: 'before_keys_changed', reason_data: data })),
+    );
+    batch = rows.length;
+    after = rows.at(-1)?.id ?? after;
+  }
+}
+
+function mayName(reason: Fact, entity: Entity): boolean {
+  return reason.code === 'legacy' || ('sourceKey' in reason && 'entity' in reason && reason.entity === entity);
 }

@@ -1,4 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { type Entity, entities } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { lockCaptures, lockLease } from '../../store/lease.js';
@@ -250,7 +251,7 @@ async function takeOverOpen(tx: Tx, rows: readonly BindingRow[], closing: Closin
     await closeMadeAnew(tx, entity, newer, closing.nowMs);
     const holders = await BindingHolders.of(tx, newer.map(claimIn(entity)));
     await importBindings(tx, newer, holders, { isSuccessor });
-    const reason = 'The service has it already: its binding was imported.';
+    const reason: Fact = { code: 'binding_imported' };
     result.closed += await closeProven(tx, entity, newer, { isBound: true, reason }, closing);
     result.closed += await closeRespelled(tx, entity, newer, closing.nowMs);
     await moveBehind(tx, entity, newer);
@@ -372,7 +373,7 @@ async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], closi
       })),
     );
     if (gone.length === 0) continue;
-    const reason = 'The service has it no more: its removal was imported.';
+    const reason: Fact = { code: 'removal_imported' };
     await closeProven(tx, entity, gone, { isBound: false, reason }, closing);
   }
   return imported;
@@ -401,7 +402,7 @@ async function closeProven(
   tx: Tx,
   entity: Entity,
   proofs: readonly Proof[],
-  what: { isBound: boolean; reason: string },
+  what: { isBound: boolean; reason: Fact },
   { nowMs, endWrites }: Closing,
 ): Promise<number> {
   const revisions = new Map(proofs.map((proof) => [proof.source_key, proof.revision]));

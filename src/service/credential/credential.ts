@@ -1,4 +1,5 @@
 import type { CredentialSettings } from '../../config/sections/service-credential.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import type { Gate } from '../wire/wire-exchange.js';
 import { WatchedFiles, type WatchedFilesOptions } from './watched-files.js';
@@ -6,11 +7,11 @@ import { WatchedFiles, type WatchedFilesOptions } from './watched-files.js';
 /** Why a request has nothing to show. */
 export type CredentialFault =
   /** Where tokens come from is out of reach for the moment. */
-  | { kind: 'unavailable'; reason: string; tls: boolean }
+  | { kind: 'unavailable'; reason: Fact; tls: boolean }
   /** It does not know us: a person has to look. */
-  | { kind: 'refused'; reason: string }
+  | { kind: 'refused'; reason: Fact }
   /** We did not let the question go. */
-  | { kind: 'not_sent'; reason: string };
+  | { kind: 'not_sent'; reason: Fact };
 
 /** What one request shows. */
 export interface Proof {

@@ -1,8 +1,10 @@
 import * as oauth from 'oauth4webapi';
 import type { OauthSettings } from '../../config/sections/service-credential.js';
+import type { Fact } from '../../model/facts/fact.js';
+import { outside } from '../../model/outside.js';
 import { redact } from '../../model/redact.js';
 import type { KnownSecrets } from '../../model/secret.js';
-import { errorBody } from '../answer-words.js';
+import { errorBody, errorWords } from '../answer-words.js';
 import { retryAfterMs } from '../rate-limit/rate-limit-headers.js';
 import type { WireExchange } from '../wire/wire-exchange.js';
 import type { CredentialFault } from './credential.js';
@@ -93,14 +95,15 @@ export async function requestToken(
     );
     const given = await oauth.processClientCredentialsResponse(server, client, response);
     const token = given.access_token;
-    if (given.token_type !== 'bearer') throw new Error(`a token of the kind ${given.token_type}, not bearer`);
-    if (!/^[\x21-\x7e]+$/.test(token)) throw new Error('a token with characters that no header carries');
+    const status = response.status;
+    if (given.token_type !== 'bearer')
+      return unavailable(tokenUrl, { code: 'wrong_token_type', status, type: outside(given.token_type) });
+    if (!/^[\x21-\x7e]+$/.test(token)) return unavailable(tokenUrl, { code: 'unsendable_token', status });
     return { kind: 'token', token, lifetimeMs: given.expires_in === undefined ? null : given.expires_in * 1000 };
   } catch (error) {
-    const where = `no token from ${tokenUrl}`;
     if (error instanceof NoAnswer)
-      return { kind: 'fault', fault: ofNoAnswer(error.exchange, where), retryAfterMs: null };
-    return judgeTokenRefusal(answer, error as Error, where, nowMs());
+      return { kind: 'fault', fault: ofNoAnswer(error.exchange, tokenUrl), retryAfterMs: null };
+    return judgeTokenRefusal(answer, error as Error, tokenUrl, nowMs());
   }
 }
 
@@ -134,10 +137,20 @@ function responseOf({ status, headers, body }: Extract<WireExchange, { kind: 'an
   return new Response(bodiless.has(status) ? null : body, { status, headers });
 }
 
-function ofNoAnswer(exchange: NoAnswer['exchange'], where: string): CredentialFault {
-  const reason = `${where}: ${exchange.reason}`;
-  if (exchange.kind === 'no_credential') return { kind: 'refused', reason };
+function noToken(tokenUrl: string, reason: Fact): Fact {
+  return { code: 'no_token', tokenUrl, reason };
+}
+
+function unavailable(tokenUrl: string, reason: Fact, retryAfterMs: number | null = null): Refusal {
+  return { kind: 'fault', fault: { kind: 'unavailable', reason: noToken(tokenUrl, reason), tls: false }, retryAfterMs };
+}
+
+type Refusal = Extract<TokenAnswer, { kind: 'fault' }>;
+
+function ofNoAnswer(exchange: NoAnswer['exchange'], tokenUrl: string): CredentialFault {
   if (exchange.kind === 'not_sent') return { kind: 'not_sent', reason: exchange.reason };
+  const reason = noToken(tokenUrl, exchange.reason);
+  if (exchange.kind === 'no_credential') return { kind: 'refused', reason };
   return { kind: 'unavailable', reason, tls: exchange.kind === 'unreachable' && exchange.tls };
 }
 
@@ -148,21 +161,21 @@ function ofNoAnswer(exchange: NoAnswer['exchange'], where: string): CredentialFa
 function judgeTokenRefusal(
   answer: Extract<WireExchange, { kind: 'answer' }> | null,
   error: Error,
-  where: string,
+  tokenUrl: string,
   nowMs: number,
-): Extract<TokenAnswer, { kind: 'fault' }> {
-  const unavailable = (reason: string, retryAfterMs: number | null) =>
-    ({ kind: 'fault', fault: { kind: 'unavailable', reason, tls: false }, retryAfterMs }) as const;
-  if (answer === null) return unavailable(`${where}: ${error.message}`, null);
+): Refusal {
+  const message = outside(error.message);
+  if (answer === null) return unavailable(tokenUrl, { code: 'unusable_token', status: null, message });
   const { status, headers } = answer;
   const named = retryAfterMs(headers['retry-after'], nowMs);
-  const { code, message } = errorBody(answer.body);
   // What was granted is never quoted, whichever success it came with.
   const isGrant = status >= 200 && status < 300;
-  const words = isGrant ? error.message : [code, message].filter(Boolean).join(': ') || 'no reason given';
-  const reason = `${where}: HTTP ${status} ${words}`;
+  if (isGrant) return unavailable(tokenUrl, { code: 'unusable_token', status, message }, named);
+  const words = errorBody(answer.body);
+  const { code } = words;
   const refuses = status >= 300 && status < 500 && status !== 408 && status !== 429;
+  const reason: Fact = { code: refuses ? 'http_refused' : 'http_failed', status, ...errorWords(words) };
   if (refuses && !(code !== null && passing.has(code)))
-    return { kind: 'fault', fault: { kind: 'refused', reason }, retryAfterMs: null };
-  return unavailable(reason, named);
+    return { kind: 'fault', fault: { kind: 'refused', reason: noToken(tokenUrl, reason) }, retryAfterMs: null };
+  return unavailable(tokenUrl, reason, named);
 }

@@ -1,10 +1,11 @@
 import PQueue, { type QueueAddOptions } from 'p-queue';
+import type { Fact } from '../../model/facts/fact.js';
 import { type Clock, noReason, systemClock } from '../../store/clock.js';
 import { faster, firstPace, type Pace, slower } from './adaptive-pace.js';
 import { LimitShare } from './limit-share.js';
 import type { RateLimitAdvice } from './rate-limit-headers.js';
 import { AnnouncedLimits } from './rate-limit-headers.js';
-import { type RateLimit, SlidingSlots, usedUpInWords } from './sliding-slots.js';
+import { type RateLimit, SlidingSlots } from './sliding-slots.js';
 
 interface RateLimiterOptions {
   /** Requests under way at once. */
@@ -17,7 +18,7 @@ interface RateLimiterOptions {
 /** A request's turn. */
 export interface Turn {
   /** Why it has no slot and must not be sent, or null. */
-  notNow: string | null;
+  notNow: Fact | null;
   /** Tells the rate limiter that the service said "slow down", or how much it still takes. */
   heed(throttled: boolean, advice: RateLimitAdvice | null): void;
 }
@@ -125,7 +126,7 @@ export class RateLimiter {
   }
 
   /** Why nothing can go for longer than a request waits for its slot, and for how long; null: it can. */
-  get usedUp(): { reason: string; waitMs: number } | null {
+  get usedUp(): { reason: Fact; waitMs: number } | null {
     const longest = this.#longestWait(this.#clock.monotonicMs());
     return longest && longest.waitMs > longestSlotWaitMs && Number.isFinite(longest.waitMs) ? longest : null;
   }
@@ -211,21 +212,18 @@ export class RateLimiter {
   }
 
   /** What the next request has to wait for longest; null: for nothing. */
-  #longestWait(now: number): { reason: string; waitMs: number } | null {
-    let reason = () => '';
+  #longestWait(now: number): { reason: Fact; waitMs: number } | null {
+    let reason = (): Fact => ({ code: 'slowed_down' });
     let longestMs = 0;
-    const consider = (waitMs: number, why: () => string) => {
+    const consider = (waitMs: number, why: () => Fact) => {
       if (waitMs <= longestMs) return;
       longestMs = waitMs;
       reason = why;
     };
-    for (const slots of this.#limits) consider(slots.waitMs(now), () => usedUpInWords(slots));
-    if (this.#pace.perSecond !== null)
-      consider(this.#dueAtMs - now, () => 'the service asked us to slow down, request by request');
+    for (const slots of this.#limits) consider(slots.waitMs(now), () => usedUp(slots, 'settings'));
+    if (this.#pace.perSecond !== null) consider(this.#dueAtMs - now, () => ({ code: 'slowed_down' }));
     this.#announced.waits(now, (waitMs, slots) =>
-      consider(waitMs, () =>
-        slots ? `the service says: ${usedUpInWords(slots)}` : 'the service says that what it takes is used up',
-      ),
+      consider(waitMs, () => (slots ? usedUp(slots, 'service') : { code: 'announced_limit_used_up' })),
     );
     return longestMs > 0 ? { reason: reason(), waitMs: longestMs } : null;
   }
@@ -283,7 +281,7 @@ interface Waiting {
 /** What a request got when its turn came. */
 interface Taken {
   slots: readonly SlidingSlots[];
-  notNow: string | null;
+  notNow: Fact | null;
 }
 
 /**
@@ -291,3 +289,7 @@ interface Taken {
  * not by minutes. Longer ones are counted from what is on record.
  */
 export const longestRestMs = 10_000;
+
+function usedUp({ requests, windowMs }: RateLimit, by: 'settings' | 'service'): Fact {
+  return { code: 'limit_used_up', by, requests, windowMs };
+}

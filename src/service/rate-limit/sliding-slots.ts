@@ -96,12 +96,3 @@ export function concurrencyOf({ concurrency, limits }: Pick<ServiceSettings, 'co
   if (perSecond === null) return leastConcurrency;
   return Math.min(mostConcurrency, Math.max(leastConcurrency, Math.ceil(perSecond * answerSeconds)));
 }
-
-export function usedUpInWords({ requests, windowMs }: RateLimit): string {
-  return `${requests} requests in ${windowMs / 1000} s are used up`;
-}
-
-/** Whether a reason is that of a limit in the settings, and not of one that the service named. */
-export function isOwnLimit(reason: string): boolean {
-  return /^\d+ requests in [\d.]+ s are used up$/.test(reason);
-}

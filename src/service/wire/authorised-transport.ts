@@ -98,5 +98,5 @@ export class AuthorisedTransport {
 /** The first try did leave, and was answered 401: nothing took effect, but "not sent" would be no true word for it. */
 function afterRefusal(exchange: WireExchange): WireExchange {
   if (exchange.kind !== 'not_sent') return exchange;
-  return { kind: 'unreachable', reason: `HTTP 401, and it did not go again: ${exchange.reason}`, tls: false };
+  return { kind: 'unreachable', reason: { code: 'unauthorised_and_held', reason: exchange.reason }, tls: false };
 }

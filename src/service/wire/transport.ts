@@ -10,6 +10,8 @@ import {
 } from 'axios';
 import axiosRetry from 'axios-retry';
 import type { ServiceSettings } from '../../config/sections/service.js';
+import type { Fact } from '../../model/facts/fact.js';
+import { outside } from '../../model/outside.js';
 import type { Credential, CredentialFault } from '../credential/credential.js';
 import { readRateLimit } from '../rate-limit/rate-limit-headers.js';
 import { longestRestMs, type RateLimiter, type Turn } from '../rate-limit/rate-limiter.js';
@@ -207,7 +209,9 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
     const journey = config.waybill as Journey;
     const task = async ({ notNow, heed }: Turn): Promise<Result> => {
       journey.started = null;
-      const shut = isClosed() ? 'the client is closed' : (notNow ?? (await askGate(journey.request.gate)));
+      const shut = isClosed()
+        ? ({ code: 'client_closed' } as const)
+        : (notNow ?? (await askGate(journey.request.gate)));
       if (shut !== null) return { error: caused(new NotSent({ kind: 'not_sent', reason: shut }), config), held: true };
       // A request for a token brings all of its own.
       let { headers = {} } = journey.request;
@@ -270,11 +274,11 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
 }
 
 /** A gate that can't be asked is shut. */
-async function askGate(gate: Gate): Promise<string | null> {
+async function askGate(gate: Gate): Promise<Fact | null> {
   try {
     return await gate.ask();
   } catch (error) {
-    return `could not ask whether it may go: ${error instanceof Error ? error.message : String(error)}`;
+    return { code: 'gate_not_asked', message: outside(error instanceof Error ? error.message : String(error)) };
   }
 }
 

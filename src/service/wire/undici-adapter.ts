@@ -36,7 +36,7 @@ export function undiciAdapter(
 /** @throws NotSent once another process may have the right to send */
 function refuseIfShut({ waybill }: InternalAxiosRequestConfig): void {
   if (waybill?.request.gate.stillOpen?.() === false)
-    throw new NotSent({ kind: 'not_sent', reason: 'the right to send was lost before the bytes could leave' });
+    throw new NotSent({ kind: 'not_sent', reason: { code: 'right_to_send_lost' } });
 }
 
 /** One request on a connection, and what comes back. */
@@ -68,7 +68,7 @@ class Answer implements Dispatcher.DispatchHandler, Expiring {
     if (this.#isOver) throw new Error('given up');
     refuseIfShut(this.config);
     if (waybill?.request.gate.leaves?.() === false)
-      throw new NotSent({ kind: 'not_sent', reason: 'it could not be noted that it leaves' });
+      throw new NotSent({ kind: 'not_sent', reason: { code: 'leave_not_noted' } });
     this.#controller = controller;
     if (waybill) waybill.neverConnected = false;
   }

@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net';
 import type { AxiosError } from 'axios';
 import type { buildConnector } from 'undici';
+import type { Fact } from '../../model/facts/fact.js';
+import { outside } from '../../model/outside.js';
 
 /** What came of one request, before it is judged. */
 export type WireExchange =
@@ -14,22 +16,22 @@ export type WireExchange =
       quotable?: () => string;
     }
   /** Status and headers came, the body broke off. */
-  | { kind: 'cut_off'; status: number; headers: Readonly<Record<string, string>>; reason: string }
+  | { kind: 'cut_off'; status: number; headers: Readonly<Record<string, string>>; reason: Fact }
   /** The deadline passed after the request may have left. */
-  | { kind: 'timeout'; reason: string }
+  | { kind: 'timeout'; reason: Fact }
   /** The connection broke after the request may have left. */
-  | { kind: 'broken'; reason: string }
+  | { kind: 'broken'; reason: Fact }
   /** Provably nothing left: the connection was never made. */
-  | { kind: 'unreachable'; reason: string; tls: boolean }
+  | { kind: 'unreachable'; reason: Fact; tls: boolean }
   /** The proxy, or the token endpoint, does not know us: nothing left for the service. */
-  | { kind: 'no_credential'; reason: string }
+  | { kind: 'no_credential'; reason: Fact }
   /** We did not let it go. */
-  | { kind: 'not_sent'; reason: string };
+  | { kind: 'not_sent'; reason: Fact };
 
 /** Thrown inside the adapter for a request that was never sent, so that axios-retry leaves it alone. */
 export class NotSent extends Error {
   constructor(readonly exchange: Exclude<WireExchange, { kind: 'answer' }>) {
-    super(exchange.reason);
+    super(exchange.reason.code);
   }
 }
 
@@ -66,48 +68,43 @@ const tlsCode = /^(ERR_TLS_|ERR_SSL_|EPROTO)/;
 export function exchangeOfError(error: AxiosError, neverConnected = false): WireExchange {
   const cause = error.cause as (Error & { code?: string; syscall?: string }) | undefined;
   const code = error.code ?? cause?.code ?? '';
-  const reason = describe(error, code);
-  if (error.response)
+  const said = { errno: code, message: outside(error.message || code || 'unknown error', maxMessage) };
+  if (error.response) {
+    const { status, headers } = error.response;
+    const because = whyCutOff(error, code);
+    const message = because === 'broken' ? said.message : null;
     return {
       kind: 'cut_off',
-      status: error.response.status,
-      headers: plainHeaders(error.response.headers),
-      reason: `the answer's body broke off: ${whyCutOff(error, code) ?? reason}`,
+      status,
+      headers: plainHeaders(headers),
+      reason: { code: 'answer_cut_off', status, because, message },
     };
+  }
+  const unreachable = (reason: Fact, tls = false): WireExchange => ({ kind: 'unreachable', reason, tls });
   // Before the tunnel was open.
   if (code === 'WAYBILL_PROXY_REFUSAL') {
-    const { status } = (error.cause ?? error) as { status?: number };
-    return status === 407
-      ? { kind: 'no_credential', reason: `${reason}: check service.proxy` }
-      : { kind: 'unreachable', reason, tls: false };
+    const { status = 0 } = (error.cause ?? error) as { status?: number };
+    const reason = { code: 'proxy_refused', status } as const;
+    return status === 407 ? { kind: 'no_credential', reason } : unreachable(reason);
   }
   if (certificateCode.test(code) || (neverConnected && tlsCode.test(code)))
-    return { kind: 'unreachable', reason: `no secure connection: ${reason}`, tls: true };
+    return unreachable({ code: 'no_secure_connection', ...said }, true);
   const wasConnecting = neverConnected || cause?.syscall === 'connect';
-  if (unreachableCodes.has(code) || (wasConnecting && noRouteCodes.has(code)))
-    return { kind: 'unreachable', reason, tls: false };
-  if (neverConnected) {
-    const what = code === deadlineCode ? 'no connection within the deadline' : `no connection: ${reason}`;
-    return { kind: 'unreachable', reason: what, tls: false };
-  }
-  if (code === 'ETIMEDOUT' && wasConnecting) return { kind: 'unreachable', reason, tls: false };
+  if (neverConnected && code === deadlineCode) return unreachable({ code: 'connection_timed_out' });
+  const isUnreachable =
+    unreachableCodes.has(code) || (wasConnecting && (noRouteCodes.has(code) || code === 'ETIMEDOUT'));
+  if (isUnreachable || neverConnected) return unreachable({ code: 'no_connection', ...said });
   if (code === deadlineCode || code === 'ECONNABORTED' || code === 'ETIMEDOUT')
-    return { kind: 'timeout', reason: 'no complete answer within the deadline' };
-  return { kind: 'broken', reason };
+    return { kind: 'timeout', reason: { code: 'timed_out' } };
+  return { kind: 'broken', reason: { code: 'connection_broken', ...said } };
 }
 
-/** In our words, where the driver's would not tell which setting counts. */
-function whyCutOff({ message }: AxiosError, code: string): string | null {
-  if (code === 'ERR_CANCELED') return 'the deadline passed';
-  const isTooLarge = code === 'WAYBILL_BODY_TOO_LARGE' || message.startsWith('maxContentLength');
-  return isTooLarge ? 'it is larger than service.maxResponseBytes' : null;
-}
+/** Longest words of a driver. They never hold the request, whose headers hold the token. */
+const maxMessage = 200;
 
-/** The driver's words, without the request (its headers hold the token). */
-function describe(error: AxiosError, code: string): string {
-  const text = (error.message || code || 'unknown error').replace(/\s+/g, ' ').slice(0, 200);
-  // The names that undici gives to what it says in words.
-  return code && !text.includes(code) && !code.startsWith('UND_') ? `${text} (${code})` : text;
+function whyCutOff({ message }: AxiosError, code: string): 'deadline' | 'too_large' | 'broken' {
+  if (code === deadlineCode) return 'deadline';
+  return code === 'WAYBILL_BODY_TOO_LARGE' || message.startsWith('maxContentLength') ? 'too_large' : 'broken';
 }
 
 /** Of a header that may stand once only, what stands first counts. */
@@ -128,8 +125,8 @@ export function plainHeaders(headers: unknown): Record<string, string> {
 
 /** What a request passes on its way. */
 export interface Gate {
-  /** Asked when the slot is taken, right before the first byte: null lets it go, a text says why not. */
-  ask(): Promise<string | null>;
+  /** Asked when the slot is taken, right before the first byte: null lets it go, a fact says why not. */
+  ask(): Promise<Fact | null>;
   /**
    * Asked once more, without waiting, in the very moment in which the bytes leave: a process that was frozen between the
    * gate and the wire must not send when it wakes up and another process has its place.

@@ -68,7 +68,6 @@ export const listWords: WordsFor<ListFacts> = {
   order_not_ours: () => 'no order of ours',
   read_endpoint_not_set: () => 'service.endpoints.readOrder is not set',
   sent_while_read: () => 'an update of it was sent while it was read',
-  path_not_fillable: ({ problem }) => openOutside(problem),
   webhooks_stopped: ({ pulls, invoices }) => ({
     text: `webhooks seem to have stopped: ${pulls} pulls found ${invoices} invoices gone from the list that no event announced`,
     remedy: 'Check the reverse proxy, and the address and the kinds of events that the service was given.',

@@ -3,8 +3,6 @@ import { openOutside } from '../../model/outside.js';
 import { shellWord } from '../../model/shell-word.js';
 import type { WordsFor } from '../sentence.js';
 
-const lookThere = 'Look at the service, then use outbox resolve.';
-const doubtful = (text: string) => ({ text, remedy: lookThere });
 const differing = 'the service had it already, with other values: nothing is written over before somebody has looked';
 
 export const sendingWords: WordsFor<SendingFacts> = {
@@ -17,36 +15,30 @@ export const sendingWords: WordsFor<SendingFacts> = {
   },
 
   acknowledged_as_other: ({ entity, sourceKey, serviceId }) =>
-    doubtful(
-      `The service acknowledged it as ${serviceId}, but ${serviceId} is the ${entity} with the key ${sourceKey} already.`,
-    ),
+    `The service acknowledged it as ${serviceId}, but ${serviceId} is the ${entity} with the key ${sourceKey} already.`,
   acknowledged_twice: ({ entity, sourceKey, serviceId, boundTo }) => ({
     text: `The service acknowledged it as ${serviceId}, but this ${entity} is ${boundTo} at the service already, and ${serviceId} is another one there. It may be there twice.`,
     remedy: `If ${boundTo} stays, remove the other one there and use outbox resolve; if ${serviceId} stays: waybill bindings move ${entity} ${shellWord(sourceKey)} --from ${shellWord(boundTo)} --to ${shellWord(serviceId)} --reason "…"`,
   }),
   found_as_other: ({ entity, sourceKey, serviceId }) =>
-    doubtful(`A look-up finds ${serviceId}, but ${serviceId} is the ${entity} with the key ${sourceKey} already.`),
+    `A look-up finds ${serviceId}, but ${serviceId} is the ${entity} with the key ${sourceKey} already.`,
   found_twice: ({ entity, serviceId, boundTo }) =>
-    doubtful(
-      `A look-up finds ${serviceId}, but this ${entity} is ${boundTo} at the service already, and ${serviceId} is another one there.`,
-    ),
+    `A look-up finds ${serviceId}, but this ${entity} is ${boundTo} at the service already, and ${serviceId} is another one there.`,
   found_perhaps_other: ({ entity, sourceKey, serviceId, shares }) =>
-    doubtful(
-      `A look-up finds ${serviceId}, which proves nothing: the ${entity} with the key ${sourceKey} has the same ${shares}, and may have been sent as well.`,
-    ),
+    `A look-up finds ${serviceId}, which proves nothing: the ${entity} with the key ${sourceKey} has the same ${shares}, and may have been sent as well.`,
   found_with_other_total: ({ serviceId, found, expected }) =>
-    doubtful(
-      `A look-up finds ${serviceId}, which proves nothing: its total there is ${found}, and the lines add up to ${expected}.`,
-    ),
+    `A look-up finds ${serviceId}, which proves nothing: its total there is ${found}, and the lines add up to ${expected}.`,
   found_with_other_customer: ({ serviceId }) =>
-    doubtful(`A look-up finds ${serviceId}, which proves nothing: it is another customer's.`),
-  found_several: ({ count }) => doubtful(`A look-up finds it ${count} times.`),
-  exists_but_not_found: () => doubtful('The service says that it exists, and a look-up finds nothing.'),
+    `A look-up finds ${serviceId}, which proves nothing: it is another customer's.`,
+  found_several: ({ count }) => `A look-up finds it ${count} times.`,
+  exists_but_not_found: () => 'The service says that it exists, and a look-up finds nothing.',
   absence_proves_nothing: () =>
-    doubtful(
-      'The service may have forgotten the key since the first try, and a look-up finds nothing, which proves nothing (absenceProves).',
-    ),
-  look_up_inconclusive: ({ problem }, say) => doubtful(`A look-up proves nothing: ${say.fact(problem)}.`),
+    'The service may have forgotten the key since the first try, and a look-up finds nothing, which proves nothing (absenceProves).',
+  fails_again_and_again: () => ({
+    text: 'The service fails at every try of this record while it takes others, and look-ups find nothing of it: it may keep its answer with the key.',
+    remedy: 'If it is not there, `waybill outbox resolve --not-delivered` sends it under a new key.',
+  }),
+  look_up_inconclusive: ({ problem }, say) => `A look-up proves nothing: ${say.fact(problem)}.`,
   customer_not_shown: ({ reason }, say) => `the service does not show the customer (${say.fact(reason)})`,
   perhaps_under_way: () =>
     'A look-up finds nothing, but the service may still be working on the last request (service.maxProcessingSeconds). Waybill looks again when it can not be any more.',
@@ -54,13 +46,13 @@ export const sendingWords: WordsFor<SendingFacts> = {
   rival_on_its_way: () =>
     'Another customer with its code is on its way, and may be the one that the service has: it is looked up once more.',
   key_perhaps_forgotten: ({ lifetimeKnown }) =>
-    doubtful(
-      `${lifetimeKnown ? 'The service may have forgotten the key since the first try' : 'service.idempotency.lifetimeHours does not say how long the service remembers a key'}, so a resend could make a second record.`,
-    ),
+    `${lifetimeKnown ? 'The service may have forgotten the key since the first try' : 'service.idempotency.lifetimeHours does not say how long the service remembers a key'}, so a resend could make a second record.`,
   process_stopped: () =>
     'The process that was sending it stopped before its outcome was on record; it may have been sent.',
   outcome_not_recorded: () => 'The store failed before the outcome was on record.',
 
+  sent_to_other_id: ({ from, to }) =>
+    `It was sent to ${from}. The record is ${to} now, and gets every field in another message.`,
   already_held: () => 'The service holds these values already.',
   already_acknowledged: () => 'The service has acknowledged it already.',
   already_there_adopted: () => 'The service had it already: it is adopted.',
@@ -77,8 +69,7 @@ export const sendingWords: WordsFor<SendingFacts> = {
     text: `The service's ${serviceId} is the customer with the key ${sourceKey} of the ERP: two customers there have one code.`,
     remedy: 'Give this customer a code of its own in the ERP.',
   }),
-  shown_as_other: ({ boundTo, serviceId }) =>
-    doubtful(`The service acknowledged it as ${boundTo}, and shows ${serviceId}.`),
+  shown_as_other: ({ boundTo, serviceId }) => `The service acknowledged it as ${boundTo}, and shows ${serviceId}.`,
   twin_unsettled: ({ serviceId, sourceKey }) => ({
     text: `The service's ${serviceId} may be the customer with the key ${sourceKey} of the ERP, which has the same code and is not settled.`,
     remedy: `Settle that one first: waybill outbox resolve --entity customer --key ${shellWord(sourceKey)}`,
@@ -88,25 +79,22 @@ export const sendingWords: WordsFor<SendingFacts> = {
     remedy: 'Close it with `waybill outbox discard`, then capture its row again with `waybill resync --force`.',
   }),
   content_erased_in_doubt: () =>
-    doubtful('It may have reached the service, and its content was erased, so it cannot be sent again.'),
-  customer_code_differs: ({ sourceKey, code, bound, mayBeThere }) => ({
-    text: `It names the customer code ${code}, but the service knows its customer ${sourceKey} as ${bound}: it would go to another customer.`,
+    'It may have reached the service, and its content was erased, so it cannot be sent again.',
+  customer_code_differs: ({ sourceKey, named, bound, mayBeThere }) => ({
+    text: `It names the customer code ${named}, but the service knows its customer ${sourceKey} as ${bound}: it would go to another customer.`,
     remedy: mayBeThere
-      ? lookThere
+      ? 'Look at the service, then use outbox resolve.'
       : "If the ERP is right, run `waybill explain` for the customer, settle what it waits for, and then run `waybill confirm orders`; otherwise correct the customer's code in the ERP.",
   }),
 
   perhaps_sent_before_loss: ({ isProvable }) =>
     isProvable
       ? 'It may have been sent before the store was lost.'
-      : doubtful('It may have been sent before the store was lost, and nothing proves whether it exists.'),
+      : 'It may have been sent before the store was lost, and nothing proves whether it exists.',
   perhaps_released_before_loss: () =>
-    doubtful('Somebody may have let it go before the store was lost, and nothing proves whether it exists.'),
-  keys_perhaps_forgotten: ({ canLookUp }) => {
-    const text =
-      'Customers that were sent again under their keys exist at the service already, so it may have forgotten the keys, and a resend could make a second order.';
-    return canLookUp ? text : doubtful(text);
-  },
+    'Somebody may have let it go before the store was lost, and nothing proves whether it exists.',
+  keys_perhaps_forgotten: () =>
+    'Customers that were sent again under their keys exist at the service already, so it may have forgotten the keys, and a resend could make a second order.',
   perhaps_respelled: () =>
     'The service may have it under another spelling of its key, whose binding was imported: its row is read again.',
   binding_imported: () => 'The service has it already: its binding was imported.',
@@ -118,6 +106,10 @@ export const sendingWords: WordsFor<SendingFacts> = {
   credential_perhaps_new: () =>
     'the credential may be another one; one request goes to see whether the service takes it',
   limits_allow_more: () => 'the limits of the settings allow more',
+  lease_lost: () => 'the delivery lease went to another process',
+  nothing_went_through: ({ seconds, reason }, say) =>
+    `nothing went through for ${seconds} s: ${reason === null ? 'no answer' : say.fact(reason)}`,
+  words_left_out: () => 'Its row in the ERP could not become a record; `waybill explain` says why.',
   person_said: ({ text }) => openOutside(text),
   service_unreachable: ({ reason }, say) => `The service is out of reach: ${say.fact(reason)}`,
   credential_refused: ({ reason, setting }, say) => ({

@@ -156,7 +156,7 @@ export class IdentityWorld {
     if (new Set(bindings.map(({ entity, service_id: id }) => `${entity} ${id}`)).size < bindings.length)
       wrong.push(`two bindings have one id: ${JSON.stringify(bindings)}`);
     const parked: { entity: string; source_key: string; reason: string | null }[] = await this.kit.rows(
-      "SELECT entity, source_key, reason FROM outbox_message WHERE state='parked'",
+      "SELECT entity, source_key, reason_code, reason_data FROM outbox_message WHERE state='parked'",
     );
     for (const { entity, source_key: key, reason } of parked) {
       if (!reason) wrong.push(`the ${entity} ${key} waits for a person without a reason`);

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { type PullOptions, pull } from '../../../src/inbound/invoices/pull.js';
 import type { FaultInput } from '../../../src/lab/sandbox/fault-plan.js';
+import { legacy } from '../../../src/model/facts/fact.js';
 import { pauseLane } from '../../../src/store/lane-pauses.js';
 import { Lease, LeaseLost } from '../../../src/store/lease.js';
 import { type Lab, type LabOptions, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
@@ -624,7 +625,14 @@ onSqliteLabAnd('postgres', 'pull', (kit) => {
     const running = lab.pull();
     await waitFor('the first page', () => lab.sandbox.counts().requests > 0);
     await operator.transaction('pause', (tx) =>
-      pauseLane(tx, { lane: 'pull', cause: 'operator', until_at: null, reason: 'year end', actor: 'x', since_at: 1 }),
+      pauseLane(tx, {
+        lane: 'pull',
+        cause: 'operator',
+        until_at: null,
+        reason: legacy('year end'),
+        actor: 'x',
+        since_at: 1,
+      }),
     );
     const requests = lab.sandbox.counts().requests;
     const result = await running;
@@ -693,7 +701,7 @@ onSqliteLabAnd('postgres', 'pull', (kit) => {
               lane: 'service',
               cause: 'throttled',
               until_at: until,
-              reason: 'four hours',
+              reason: legacy('four hours'),
               actor: 'a send',
               since_at: Date.now(),
             });

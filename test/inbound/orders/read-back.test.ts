@@ -9,6 +9,7 @@ import { openAlerts } from '../../../src/store/alerts.js';
 import { forged } from '../../support/forged.js';
 import { type Lab, type LabOptions, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 import { pausesOf } from '../../support/jobs/service-of.js';
+import { told } from '../../support/told.js';
 import { waitFor } from '../../support/wait-for.js';
 
 const readBack = { enabled: true, finalStates: ['completed'], maxShare: 0.5 };
@@ -41,7 +42,7 @@ onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
   const rested = () => kit.rows("UPDATE binding SET read_asked_at=NULL WHERE entity='order'");
   const bindings = () =>
     kit.rows(
-      `SELECT service_id AS id, read_state AS state, service_status AS status, service_total AS total, read_flag AS flag
+      `SELECT service_id AS id, read_state AS state, service_status AS status, service_total AS total, read_flag_code AS flag_code, read_flag_data AS flag_data
          FROM binding WHERE entity='order' ORDER BY service_id`,
     );
   const readTimes = async () =>
@@ -158,7 +159,7 @@ onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
     lab.sandbox.setOrder(orderId, { total: total + 5 });
     await sweep(lab);
     const flagOf = async () => (await bindings()).find(({ id }) => id === orderId).flag;
-    expect(await flagOf()).to.equal(`the service says a total of ${total + 5}, and our lines add up to ${total}`);
+    expect(await flagOf()).to.equal(`The service has a total of ${total + 5}, and the lines add up to ${total}.`);
     expect(await news()).to.deep.equal(['total']);
     await read(lab, { orderId });
     expect(await news()).to.deep.equal(['total']);
@@ -209,7 +210,7 @@ onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
       expect((await readTimes()).filter((at) => at === null)).to.have.length(2);
       await rested();
       await lab.sandbox.goDown();
-      expect(await sweep(lab))
+      expect(told(await sweep(lab)))
         .to.include({ read: 0, failed: 0 })
         .and.have.property('stopped')
         .that.is.a('string');
@@ -244,11 +245,11 @@ onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
       lab.sandbox.setFaults([
         { kind: 'status', status, headers: status === 429 ? { 'retry-after': '600' } : {}, match: { method: 'GET' } },
       ]);
-      expect((await sweep(lab)).stopped).to.be.a('string');
+      expect(told((await sweep(lab)).stopped)).to.be.a('string');
       expect(await pausesOf(kit)).to.have.length(1);
       expect((await pausesOf(kit))[0]).to.include({ lane, cause });
       const before = lab.sandbox.counts().requests;
-      expect((await sweep(lab)).stopped).to.contain('paused');
+      expect(told((await sweep(lab)).stopped)).to.contain('paused');
       const [order] = ordersOf(lab);
       expect(await read(lab, { orderId: order?.order_id as string })).to.include({
         kind: 'not_read',
@@ -262,7 +263,7 @@ onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
     const quiet = lab.another({
       settings: { schedule: { quietHours: [{ lanes: ['pull'], from: '00:00', to: '24:00' }] } },
     });
-    expect((await sweep(quiet)).stopped).to.contain('quiet');
+    expect(told((await sweep(quiet)).stopped)).to.contain('quiet');
     expect(readsOf(lab)).to.deep.equal([]);
   });
 
@@ -276,7 +277,7 @@ onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
       await recallRequests(limited.context, limited.client.rateLimiter, lease);
       const orderId = ordersOf(lab)[1]?.order_id as string;
       expect(await readOrder(limited.context, limited.client, lease, { orderId })).to.include({ kind: 'read' });
-      expect((await readOrdersBack(limited.context, limited.client, lease)).stopped).to.contain('used up');
+      expect(told((await readOrdersBack(limited.context, limited.client, lease)).stopped)).to.contain('used up');
     });
     expect(lab.sandbox.counts().requests).to.equal(sent + 1);
   });

@@ -301,7 +301,9 @@ onEveryLab('webhooks', (kit) => {
     lab.sandbox.setOrder(order?.order_id as string, { status: 'shipped' });
     await lab.sandbox.webhooksSent();
     const pause = (sql: string) => kit.store.transaction('pause', (tx) => tx.run(sql, [Date.now()]));
-    await pause("INSERT INTO lane_pause (lane, cause, reason, actor, since_at) VALUES ('pull','operator','x','me',?)");
+    await pause(
+      "INSERT INTO lane_pause (lane, cause, reason_code, actor, since_at) VALUES ('pull','operator','stopping','me',?)",
+    );
     expect(await readNow(lab)).to.deep.equal({ read: 0, needsPull: false, waits: true });
     await pause('DELETE FROM lane_pause WHERE since_at<=?');
     expect(await readNow(lab)).to.deep.equal({ read: 1, needsPull: false, waits: false });

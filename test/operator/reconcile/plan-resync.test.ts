@@ -42,8 +42,16 @@ onSqliteLabAnd('mysql', 'the plan of a resync', (kit) => {
       await lab.changeErp(`UPDATE sales_orders SET total=(${lines}) WHERE id IN (${ids})`);
     });
     await take('inDoubt', set("state='in_doubt', next_attempt_at=9000000000000, delivered_at=NULL"));
-    await take('parked', set(`${forged.parked}, park_class='unproven', reason='why'`));
-    await take('held', set(`${forged.parked}, park_class='held', operation='update', reason='why'`));
+    await take(
+      'parked',
+      set(`${forged.parked}, park_class='unproven', reason_code='legacy', reason_data='{"text":{"outside":"why"}}'`),
+    );
+    await take(
+      'held',
+      set(
+        `${forged.parked}, park_class='held', operation='update', reason_code='legacy', reason_data='{"text":{"outside":"why"}}'`,
+      ),
+    );
     await take('new', async (some) => {
       for (const table of ['binding', 'outbox_message'])
         await kit.rows(`DELETE FROM ${table} WHERE entity='order' AND source_key IN (${list(some)})`);

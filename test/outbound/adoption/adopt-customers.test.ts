@@ -121,8 +121,8 @@ onSqliteLabAnd('postgres', 'a customer that is at the service already is adopted
     await lab.capture();
     lab.sandbox.addCustomers([{ ...(await ours()), id: 'cus_7' } as never]);
     expect(await lab.deliver()).to.include({ parked: 1 });
-    const [parked] = await kit.rows("SELECT reason FROM outbox_message WHERE state='parked'");
-    expect(parked.reason).to.include('no data.id that is an id (check service.adoption.idField');
+    const [parked] = await kit.rows("SELECT reason_code, reason_data FROM outbox_message WHERE state='parked'");
+    expect(parked.reason).to.include('no data.id that is an id. Check service.adoption.idField');
     // The advice.
     await kit.store.transaction('as if it had not been asked', (tx) =>
       tx.run("DELETE FROM attempt WHERE purpose='look_up'"),
@@ -166,7 +166,7 @@ onSqliteLabAnd('postgres', 'a customer that is at the service already is adopted
       expect((await adoptions()).map(({ differs }) => JSON.parse(differs))).to.deep.equal([
         ownFields ? [] : ['loyalty'],
       ]);
-      const held = await kit.rows("SELECT reason FROM outbox_message WHERE state='parked'");
+      const held = await kit.rows("SELECT reason_code, reason_data FROM outbox_message WHERE state='parked'");
       expect(held.map(({ reason }) => reason.includes('service.adoption.ownFields'))).to.deep.equal(
         ownFields ? [] : [true],
       );
@@ -306,7 +306,7 @@ onSqliteLabAnd('postgres', 'a customer that is at the service already is adopted
     expect(result.adopted.customers).to.equal(1);
     expect(result.parked).to.equal(1);
     const [parked] = await kit.rows(
-      "SELECT park_class, reason FROM outbox_message WHERE state='parked' AND operation='create'",
+      "SELECT park_class, reason_code, reason_data FROM outbox_message WHERE state='parked' AND operation='create'",
     );
     // It made nothing: what the service has is another record of ours.
     expect(parked.park_class).to.equal('refused');

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { legacy } from '../../../src/model/facts/fact.js';
 import { confirmHeld, summariseHeld } from '../../../src/operator/actions/held-changes.js';
 import { decideForMessages, matchingIds } from '../../../src/operator/actions/operated-messages.js';
 import { explainRecord } from '../../../src/operator/explain-record.js';
@@ -108,7 +109,7 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
       lane: 'service',
       cause: 'outage',
       until_at: 1,
-      reason: 'down',
+      reason: legacy('down'),
       actor: 'test',
       since_at: 1,
     } as const;
@@ -222,7 +223,9 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
     const { lab, id } = await forgotten(replacing);
     await lab.deliver();
     expect(await shapeOf(id)).to.deep.equal(['update parked']);
-    const [parked] = await kit.rows("SELECT park_class, reason FROM outbox_message WHERE state='parked'");
+    const [parked] = await kit.rows(
+      "SELECT park_class, reason_code, reason_data FROM outbox_message WHERE state='parked'",
+    );
     expect(parked).to.deep.include({ park_class: 'unmapped' });
     expect(parked?.reason).to.include('by hand');
     await lab.capture({ sweep: true });
@@ -264,7 +267,9 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
     await lab.capture();
     await lab.deliver();
     expect(await shapeOf(id)).to.deep.equal(['create delivered', 'delete parked']);
-    const [parked] = await kit.rows("SELECT park_class, reason FROM outbox_message WHERE state='parked'");
+    const [parked] = await kit.rows(
+      "SELECT park_class, reason_code, reason_data FROM outbox_message WHERE state='parked'",
+    );
     expect(parked?.park_class).to.equal('refused');
     expect(parked?.reason).to.include('There is nothing at this address').and.include('service.answers.gone');
     await lab.changeErp("UPDATE sales_orders SET status='confirmed', updated_at=? WHERE id=?", [wallTimeNow(), id]);
@@ -370,7 +375,14 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
     };
     const hold = () =>
       kit.store.transaction('pause', (tx) =>
-        pauseLane(tx, { lane: 'deliver', cause: 'operator', until_at: null, reason: 'r', actor: 'a', since_at: 1 }),
+        pauseLane(tx, {
+          lane: 'deliver',
+          cause: 'operator',
+          until_at: null,
+          reason: legacy('r'),
+          actor: 'a',
+          since_at: 1,
+        }),
       );
     const erased = async (lab: Lab, ids: number[]) => {
       await lab.changeErp('DROP TABLE IF EXISTS kept');
@@ -405,7 +417,7 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
           [String(id)],
         );
         expect(JSON.parse(String(closed?.detail))).to.deep.equal({
-          reason: 'Its record is in the ERP again, so it is not removed.',
+          reason: { code: 'back_in_erp' },
         });
         // It goes all the same when it is deleted after that.
         await lab.changeErp(`DELETE FROM sales_orders WHERE id=${id}`);
@@ -615,7 +627,9 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
     expect(held.groups.map(({ operation, count }) => ({ operation, count }))).to.deep.equal([
       { operation: 'delete', count: 1 },
     ]);
-    expect((await kit.rows("SELECT reason FROM outbox_message WHERE park_class='conflict'")).length).to.equal(3);
+    expect(
+      (await kit.rows("SELECT reason_code, reason_data FROM outbox_message WHERE park_class='conflict'")).length,
+    ).to.equal(3);
 
     // A person looked: what the service has is right, and new orders go on from here.
     await confirmHeld(lab.context, {}, 'discard', shown, 'the ERP was restored');

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { RowDataPacket } from 'mysql2/promise';
 import type { ErpReader } from '../../../src/erp/erp-reader.js';
 import { compareChangedAt } from '../../../src/erp/time/time-form.js';
+import { legacy } from '../../../src/model/facts/fact.js';
 import { readCursor, sweepAtNextPass } from '../../../src/store/job-runs.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import { Lease, LeaseLost } from '../../../src/store/lease.js';
@@ -39,7 +40,7 @@ async function everything(kit: LabKit): Promise<unknown> {
 
 const messagesOf = (kit: LabKit, key: number | string, entity = 'order') =>
   kit.rows(
-    'SELECT revision, operation, generation, state, park_class, reason, idempotency_key FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision',
+    'SELECT revision, operation, generation, state, park_class, reason_code, reason_data, idempotency_key FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision',
     [entity, String(key)],
   );
 
@@ -394,7 +395,7 @@ onEveryLab('capture', (kit) => {
           lane: 'capture',
           cause: 'operator',
           until_at: null,
-          reason: 'the ERP is being updated',
+          reason: legacy('the ERP is being updated'),
           actor: 'an operator',
           since_at: Date.now(),
         }),

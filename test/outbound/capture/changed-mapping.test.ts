@@ -13,7 +13,7 @@ onAnyLab('a mapping', (kit) => {
   const changesAt = (lab: Lab) =>
     lab.sandbox.ledger().requests.filter(({ method, path }) => method !== 'GET' && path.startsWith('/v1/orders/'));
   const heldOrders = () =>
-    kit.rows("SELECT source_key, reason FROM outbox_message WHERE entity='order' AND state='parked'");
+    kit.rows("SELECT source_key, reason_code, reason_data FROM outbox_message WHERE entity='order' AND state='parked'");
   const boundKeys = async () =>
     (await kit.rows("SELECT source_key FROM binding WHERE entity='order' ORDER BY source_key")).map((row) =>
       Number(row.source_key),

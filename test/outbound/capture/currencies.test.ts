@@ -33,7 +33,9 @@ onAnyLab('orders in several currencies', (kit) => {
     expect(before).to.deep.include({ ordersTotals: totals, parked: 1 });
     expect(await lab.capture()).to.include({ parked: 1 });
     expect((await foreseeDelivery(lab.context, lab.reader)).ordersTotals).to.deep.equal(totals);
-    const parked = await kit.rows("SELECT source_key, park_class, reason FROM outbox_message WHERE state='parked'");
+    const parked = await kit.rows(
+      "SELECT source_key, park_class, reason_code, reason_data FROM outbox_message WHERE state='parked'",
+    );
     expect(parked).to.have.length(1);
     expect(parked[0]).to.include({ source_key: dollar, park_class: 'unmapped' });
     expect(parked[0]?.reason).to.include('currency "USD" is not among the currencies of the settings (EUR, JPY, KWD)');

@@ -1,11 +1,9 @@
 import { expect } from 'chai';
-import type { Fact } from '../../../src/model/facts/fact.js';
 import { outside } from '../../../src/model/outside.js';
 import { describeStory } from '../../../src/operator/describe-story.js';
 import { tellStory } from '../../../src/operator/tell-story.js';
 import { leftAlert } from '../../../src/outbound/capture/left-orders.js';
-import { factOf } from '../../../src/store/fact-columns.js';
-import { tell, tellWhole } from '../../../src/words/words.js';
+import { tellWhole } from '../../../src/words/words.js';
 import { alertsInWords } from '../../support/alerts.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';
 import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
@@ -22,13 +20,7 @@ onSqliteLabAnd('postgres', 'an order of the service that is not pending any more
     );
     const set = (key: string | undefined, status: string) =>
       lab.changeErp('UPDATE sales_orders SET status=? WHERE id=?', [status, key ?? '']);
-    const left = async () =>
-      (await kit.rows('SELECT source_key, reason_code, reason_data FROM left_order ORDER BY source_key')).map(
-        (row) => ({
-          source_key: row.source_key,
-          reason: tell(factOf(String(row.reason_code), String(row.reason_data)) as Fact),
-        }),
-      );
+    const left = () => kit.rows('SELECT source_key, reason_code, reason_data FROM left_order ORDER BY source_key');
     const alerts = async () => (await alertsInWords(kit)).map(({ cause, message }) => `${cause}: ${message}`);
     return { lab, keys, set, left, alerts };
   };

@@ -14,7 +14,7 @@ onSqliteLabAnd('mysql', 'texts that are longer than their columns', (kit) => {
     await lab.capture({ sweep: true });
     await lab.deliver();
     const [row] = await kit.rows(
-      "SELECT state, park_class, reason FROM outbox_message WHERE entity='order' AND source_key=?",
+      "SELECT state, park_class, reason_code, reason_data FROM outbox_message WHERE entity='order' AND source_key=?",
       [String(bad.id)],
     );
     expect(row).to.include({ state: 'parked', park_class: 'unmapped' });
@@ -54,7 +54,7 @@ onSqliteLabAnd('mysql', 'texts that are longer than their columns', (kit) => {
     await lab.deliver();
     await lab.capture({ sweep: true });
     const parked = await kit.rows(
-      "SELECT source_key, reason FROM outbox_message WHERE entity='customer' AND state='parked'",
+      "SELECT source_key, reason_code, reason_data FROM outbox_message WHERE entity='customer' AND state='parked'",
     );
     expect(parked.map((row) => row.source_key)).to.deep.equal(['1']);
     expect(parked[0].reason).to.include('has 600 characters, more than the 255 that name a record');

@@ -87,7 +87,9 @@ onSqliteLabAnd('mysql', 'a delivered order whose lines query loses a line', (kit
       return order?.record.items.map(({ sku }) => sku) ?? [];
     };
     const held = () =>
-      kit.rows("SELECT source_key, reason FROM outbox_message WHERE state='parked' AND park_class='held'");
+      kit.rows(
+        "SELECT source_key, reason_code, reason_data FROM outbox_message WHERE state='parked' AND park_class='held'",
+      );
     return { lab, key, skus, held };
   };
 

@@ -153,7 +153,7 @@ function oddKeysTests(kit: LabKit): void {
       const { id } = await insertSampleOrder(lab.erp);
       await works(lab.another({ settings: queries('UPPER', '1=0') }), 2);
       const [parked] = await kit.rows(
-        "SELECT reason FROM outbox_message WHERE entity='order' AND source_key=? AND state='parked'",
+        "SELECT reason_code, reason_data FROM outbox_message WHERE entity='order' AND source_key=? AND state='parked'",
         [`${id}`],
       );
       expect(parked)
@@ -186,7 +186,8 @@ function oddKeysTests(kit: LabKit): void {
       await works(lab, 2);
       expect(requestsSince(lab, writes)).to.deep.equal(['POST']);
       expect(lab.sandbox.ledger().orders.at(-1)?.reference).to.equal(orderNo);
-      const parked = () => kit.rows("SELECT source_key, park_class, reason FROM outbox_message WHERE state='parked'");
+      const parked = () =>
+        kit.rows("SELECT source_key, park_class, reason_code, reason_data FROM outbox_message WHERE state='parked'");
       expect(await parked()).to.deep.equal([
         {
           source_key: 'Twin',
@@ -236,7 +237,9 @@ function oddKeysTests(kit: LabKit): void {
     await works(lab, 2);
     const expected = await lab.expectedOrders();
     expect(lab.sandbox.ledger().orders).to.have.length(expected.size - 1);
-    expect(await kit.rows("SELECT park_class, reason FROM outbox_message WHERE source_key=''")).to.deep.equal([
+    expect(
+      await kit.rows("SELECT park_class, reason_code, reason_data FROM outbox_message WHERE source_key=''"),
+    ).to.deep.equal([
       {
         park_class: 'unmapped',
         reason: 'orders.query yields a row whose key is empty. Give it a key in the ERP, or leave it out in the query.',

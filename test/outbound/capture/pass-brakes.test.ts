@@ -173,7 +173,9 @@ onAnyLab('a brake', (kit) => {
     await lab.capture({ sweep: true });
     await lab.deliver();
     expect(changesAt(lab)).to.deep.equal([]);
-    const parked = await kit.rows("SELECT park_class, reason FROM outbox_message WHERE state='parked'");
+    const parked = await kit.rows(
+      "SELECT park_class, reason_code, reason_data FROM outbox_message WHERE state='parked'",
+    );
     expect(parked).to.have.length(1);
     expect(parked[0]).to.deep.include({ park_class: 'conflict' });
     expect(parked[0].reason).to.include(`another record under an old key: order_no was ${row?.order_no} and is NEW-1.`);

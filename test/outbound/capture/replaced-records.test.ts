@@ -48,7 +48,9 @@ onSqliteLabAnd('mysql', 'an order that says which one it goes on for', (kit) => 
   const boundTo = async (serviceId: string) =>
     (await kit.rows('SELECT source_key FROM binding WHERE service_id=?', [serviceId])).map((row) => row.source_key);
   const held = () =>
-    kit.rows("SELECT source_key, reason FROM outbox_message WHERE state='parked' AND park_class='held'");
+    kit.rows(
+      "SELECT source_key, reason_code, reason_data FROM outbox_message WHERE state='parked' AND park_class='held'",
+    );
   const atService = (lab: Lab, serviceId: string) =>
     lab.sandbox.ledger().orders.find(({ order_id: id }) => id === serviceId)?.record.items;
   const explained = async (lab: Lab, sourceKey: string) => {
@@ -101,7 +103,7 @@ onSqliteLabAnd('mysql', 'an order that says which one it goes on for', (kit) => 
     expect(lab.sandbox.ledger().orders).to.have.length(4);
     expect(atService(lab, serviceId)?.map(({ qty }) => qty)).to.deep.equal([8]);
     const open = await kit.rows(
-      "SELECT state, reason FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
+      "SELECT state, reason_code, reason_data FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
     );
     expect(open).to.deep.equal([]);
   });
@@ -389,7 +391,7 @@ onSqliteLabAnd('mysql', 'a customer that was merged', (kit) => {
     expect([customers.length, deleted, orders.length]).to.deep.equal([2, [], 6]);
     expect(customers.map((one) => one.customer_code)).to.include(code);
     const open = await kit.rows(
-      "SELECT state, reason FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
+      "SELECT state, reason_code, reason_data FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
     );
     expect(open).to.deep.equal([]);
   });
@@ -405,7 +407,7 @@ onSqliteLabAnd('mysql', 'a customer that was merged', (kit) => {
     await works(lab);
     expect(await bindings()).to.deep.include.members([...before, { source_key: '777', service_id: 'K-NEW' }]);
     const open = await kit.rows(
-      "SELECT state, reason FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
+      "SELECT state, reason_code, reason_data FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
     );
     expect(open).to.deep.equal([]);
     expect(lab.sandbox.ledger().orders).to.have.length(6);

@@ -118,7 +118,7 @@ onAnyLab('an ERP that was restored from yesterday', (kit) => {
     await works(lab);
     expect(atService(lab).customers).to.deep.equal(before.customers);
     const parked = await kit.rows(
-      "SELECT reason FROM outbox_message WHERE entity='customer' AND park_class='conflict'",
+      "SELECT reason_code, reason_data FROM outbox_message WHERE entity='customer' AND park_class='conflict'",
     );
     expect(parked).to.have.length(1);
     expect(parked[0].reason).to.include('another record under an old key: customer_code was K-OLD and is K-NEW.');

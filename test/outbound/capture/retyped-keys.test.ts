@@ -91,7 +91,9 @@ function retypedKeysTests(kit: LabKit, retypings: readonly Retyping[]): void {
     for (const sql of statements) await lab.changeErp(sql);
   };
   const open = () =>
-    kit.rows("SELECT source_key, state, reason FROM outbox_message WHERE state NOT IN ('delivered','superseded')");
+    kit.rows(
+      "SELECT source_key, state, reason_code, reason_data FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
+    );
 
   for (const { name, orders = {}, before = [], after } of retypings)
     it(`waits for a person with each order: ${name}`, async () => {

@@ -28,7 +28,7 @@ onAnyLab('a key that another order gets', (kit) => {
   const newestOf = async (id: number) =>
     (
       await kit.rows(
-        "SELECT state, park_class, reason FROM outbox_message WHERE entity='order' AND source_key=? ORDER BY revision DESC LIMIT 1",
+        "SELECT state, park_class, reason_code, reason_data FROM outbox_message WHERE entity='order' AND source_key=? ORDER BY revision DESC LIMIT 1",
         [String(id)],
       )
     )[0];

@@ -107,7 +107,7 @@ onSqliteLabAnd('postgres', 'two sources', (kit) => {
       await lab.deliver();
     }
     const parked = await kit.rows(
-      "SELECT source_key, park_class, reason FROM outbox_message WHERE entity='customer' AND state='parked' ORDER BY id",
+      "SELECT source_key, park_class, reason_code, reason_data FROM outbox_message WHERE entity='customer' AND state='parked' ORDER BY id",
     );
     expect(parked.map(({ source_key }) => source_key)).to.deep.equal(['berlin~1', 'berlin~2']);
     expect(parked[0].reason).to.contain(

@@ -162,9 +162,9 @@ onAnyLab('a clock that is set while the machine runs', (kit) => {
       await withServiceLease(lab.context, (lease) =>
         deliver(lab.context, client, lease, { ...options, erp: lab.reader }),
       );
-      expect(await kit.rows("SELECT state, flag, park_class FROM outbox_message WHERE entity='order'")).to.deep.equal([
-        { state: 'delivered', flag: null, park_class: null },
-      ]);
+      expect(
+        await kit.rows("SELECT state, flag_code, flag_data, park_class FROM outbox_message WHERE entity='order'"),
+      ).to.deep.equal([{ state: 'delivered', flag: null, park_class: null }]);
       expect(await kit.rows("SELECT purpose FROM attempt WHERE verdict='in_doubt'")).to.have.length(1);
       expect(lab.sandbox.counts()).to.include({ orders: 1, duplicateReferences: 0 });
     });

@@ -21,6 +21,7 @@ import {
 } from '../../support/jobs/service-of.js';
 import { withMethod } from '../../support/jobs/with-method.js';
 import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
+import { told } from '../../support/told.js';
 import { waitFor } from '../../support/wait-for.js';
 
 const json = (status: number, code: string, message: string) => ({
@@ -310,7 +311,9 @@ onEveryLab('deliver', (kit) => {
         expect(result.parked).to.equal(1);
         expect(await messageOf(kit, number)).to.deep.include({ state: 'parked', park_class: 'unproven' });
         expect(requestsFor(lab, doubtful.idempotency_key)).to.equal(sent);
-        expect(await kit.rows("SELECT reason FROM attempt WHERE verdict='not_sent'")).to.deep.include({ reason });
+        expect(await kit.rows("SELECT reason_code, reason_data FROM attempt WHERE verdict='not_sent'")).to.deep.include(
+          { reason },
+        );
       });
   });
 
@@ -321,7 +324,7 @@ onEveryLab('deliver', (kit) => {
     lab.sandbox.setFaults([{ kind: 'html', match: { bodyIncludes: number } }]);
     const result = await lab.deliver();
     expect(result).to.deep.include({ parked: 1 });
-    expect(result.stopped).to.contain('deliver is paused (unproven)');
+    expect(told(result.stopped)).to.contain('deliver is paused (unproven)');
     expect(await messageOf(kit, number)).to.deep.include({
       state: 'parked',
       park_class: 'unproven',
@@ -340,7 +343,7 @@ onEveryLab('deliver', (kit) => {
     expect(await lab.deliver()).to.deep.include({ flagged: 1, delivered: { customers: 1, orders: 3 } });
     const message = await messageOf(kit, number);
     expect(message.state).to.equal('delivered');
-    expect(message.flag).to.match(/acknowledged a total of \d+; the lines add up to \d+/);
+    expect(message.flag).to.match(/has a total of \d+, and the lines add up to \d+/);
   });
 
   it('parks a record whose key was used with other bytes, and its neighbours go on', async () => {
@@ -414,7 +417,7 @@ onEveryLab('deliver', (kit) => {
     await waitFor('the first orders', () => lab.sandbox.counts().orders >= 4);
     stopping.abort();
     const result = await running;
-    expect(result.stopped).to.equal('stopping');
+    expect(told(result.stopped)).to.equal('stopping');
     const states = await statesOf(kit);
     expect(states.sending).to.equal(undefined);
     expect(states.in_doubt).to.equal(1);
@@ -444,7 +447,7 @@ onEveryLab('deliver', (kit) => {
     const taken = await Lease.acquire(neighbour, 'service', 'the successor', 60_000);
     if (!taken.held) throw new Error('The lease was not free.');
     const before = await kit.rows('SELECT * FROM outbox_message ORDER BY id');
-    expect((await running).stopped).to.equal('the delivery lease went to another process');
+    expect(told((await running).stopped)).to.equal('the delivery lease went to another process');
     expect(await kit.rows('SELECT * FROM outbox_message ORDER BY id')).to.deep.equal(before);
     await taken.lease.release();
 
@@ -460,7 +463,7 @@ onEveryLab('deliver', (kit) => {
     await lab.capture();
     await lab.sandbox.goDown();
     const result = await lab.deliver({ retryHorizonMs: 1_000 });
-    expect(result.stopped).to.match(/nothing went through for 1 s: .*ECONNREFUSED/);
+    expect(told(result.stopped)).to.match(/nothing went through for 1 s: .*ECONNREFUSED/);
     expect(await statesOf(kit)).to.deep.equal({ pending: 2 });
   });
 

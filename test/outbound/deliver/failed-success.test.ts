@@ -14,7 +14,7 @@ describe('a service that says no with a success status', () => {
     ({ kind: 'status', status, body, match: { method, path } }) as const;
   const parked = () =>
     kit.rows(
-      "SELECT entity, operation, park_class, reason FROM outbox_message WHERE state='parked' ORDER BY entity, operation",
+      "SELECT entity, operation, park_class, reason_code, reason_data FROM outbox_message WHERE state='parked' ORDER BY entity, operation",
     );
 
   it('has acknowledged no customer: its order waits, and the others go out', async () => {

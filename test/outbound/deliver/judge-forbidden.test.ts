@@ -1,10 +1,12 @@
 import { expect } from 'chai';
+import { legacy } from '../../../src/model/facts/fact.js';
 import type { Verdict } from '../../../src/model/verdict.js';
 import { type ForbiddenCandidate, judgeForbidden } from '../../../src/outbound/deliver/lane-effects.js';
 import { onAnyLab } from '../../support/jobs/job-lab.js';
 import { pausesOf, statesOf } from '../../support/jobs/service-of.js';
+import { told } from '../../support/told.js';
 
-const forbidden: Verdict = { kind: 'misconfigured', reason: 'HTTP 403' };
+const forbidden: Verdict = { kind: 'misconfigured', reason: legacy('HTTP 403') };
 const ok: Verdict = { kind: 'delivered', serviceId: '1', flag: null };
 const of = (verdict: Verdict, over: Partial<ForbiddenCandidate> = {}): ForbiddenCandidate => ({
   entity: 'order',
@@ -55,7 +57,9 @@ onAnyLab('one record that the service forbids', (kit) => {
     const { stopped } = await lab.deliver();
     expect(stopped).to.equal(null);
     expect(await statesOf(kit)).to.deep.equal({ delivered: 10, parked: 1 });
-    const [parked] = await kit.rows("SELECT number, park_class, reason FROM outbox_message WHERE state='parked'");
+    const [parked] = await kit.rows(
+      "SELECT number, park_class, reason_code, reason_data FROM outbox_message WHERE state='parked'",
+    );
     expect(parked).to.include({ number: poison.number, park_class: 'refused' });
     expect(parked.reason).to.contain('HTTP 403');
     expect(await pausesOf(kit)).to.deep.equal([]);
@@ -67,7 +71,7 @@ onAnyLab('one record that the service forbids', (kit) => {
       { kind: 'status', status: 403, match: { path: '/v1/orders', nth: [4, 5, 6, 7, 8, 9, 10] } },
     ]);
     const { stopped } = await lab.deliver();
-    expect(stopped).to.contain('deliver is paused (misconfigured)');
+    expect(told(stopped)).to.contain('deliver is paused (misconfigured)');
     expect(await statesOf(kit)).to.have.all.keys('delivered', 'pending');
   });
 });

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { shownReason } from '../../../src/audit/audit-log.js';
+import { legacy } from '../../../src/model/facts/fact.js';
+import { outside } from '../../../src/model/outside.js';
 import type { Verdict } from '../../../src/model/verdict.js';
 import {
   healthy,
@@ -10,6 +12,8 @@ import {
   type LaneSettings,
   laneEffects,
 } from '../../../src/outbound/deliver/lane-effects.js';
+import { tell } from '../../../src/words/words.js';
+import { told } from '../../support/told.js';
 
 const settings: LaneSettings = {
   outageAfterFailures: 5,
@@ -25,15 +29,19 @@ const of = (verdict: Verdict, parkedAs: string | null = null, sentAtMs: number |
   verdict,
   parkedAs,
   sentAtMs,
-  shownReason: 'reason' in verdict ? verdict.reason : '',
+  shownReason: 'reason' in verdict ? verdict.reason : null,
 });
-const fails: Verdict = { kind: 'in_doubt', reason: 'HTTP 500' };
-const away: Verdict = { kind: 'unavailable', reason: 'connect ECONNREFUSED', tls: false };
+const fails: Verdict = { kind: 'in_doubt', reason: legacy('HTTP 500') };
+const away: Verdict = { kind: 'unavailable', reason: legacy('connect ECONNREFUSED'), tls: false };
 const ok: Verdict = { kind: 'delivered', serviceId: '1', flag: null };
-const refused = (reason = 'HTTP 400: field 7'): Verdict => ({ kind: 'refused', reason });
+const refused = (words = 'field 7'): Verdict => ({
+  kind: 'refused',
+  reason: { code: 'http_refused', status: 400, errorCode: null, message: outside(words) },
+  likeness: words.replace(/\d+/g, '#'),
+});
 const throttled = (retryAfterMs: number | null = null): Verdict => ({
   kind: 'throttled',
-  reason: 'HTTP 429',
+  reason: legacy('HTTP 429'),
   retryAfterMs,
 });
 
@@ -60,7 +68,7 @@ describe('the breaker', () => {
     const lane = new Lane();
     for (let i = 1; i < 5; i++) expect(lane.settle(of(i % 2 ? fails : away)).pauses).to.deep.equal([]);
     const opened = lane.settle(of(away));
-    expect(opened.pauses).to.deep.equal([
+    expect(told(opened.pauses)).to.deep.equal([
       { lane: 'service', cause: 'outage', until_at: start + 5_000, reason: 'connect ECONNREFUSED' },
     ]);
     expect(opened.alerts).to.have.length(1);
@@ -87,7 +95,7 @@ describe('the breaker', () => {
 
   it('counts a 503 that says "slow down" as a failure, and waits as long as it says before it probes', () => {
     const lane = new Lane();
-    const away503: Verdict = { ...throttled(30_000), reason: 'HTTP 503', mayHaveTakenEffect: true } as Verdict;
+    const away503: Verdict = { ...throttled(30_000), reason: legacy('HTTP 503'), mayHaveTakenEffect: true } as Verdict;
     for (let i = 1; i < 5; i++) expect(causes(lane.settle(of(away503)))).to.deep.equal(['service throttled']);
     expect(causes(lane.settle(of(away503)))).to.have.members(['service throttled', 'service outage']);
     expect(lane.settle(of(away503)).closesBreaker).to.equal(false);
@@ -114,12 +122,12 @@ describe('the breaker', () => {
     ok,
     refused(),
     throttled(),
-    { kind: 'conflict', reason: '422', what: 'key_reused' },
-    { kind: 'busy', reason: '409' },
-    { kind: 'unknown_customer', reason: '404' },
-    { kind: 'unauthorised', reason: '401' },
-    { kind: 'misconfigured', reason: '403' },
-    { kind: 'invalid', reason: '201, but no JSON' },
+    { kind: 'conflict', reason: legacy('422'), what: 'key_reused' },
+    { kind: 'busy', reason: legacy('409') },
+    { kind: 'unknown_customer', reason: legacy('404') },
+    { kind: 'unauthorised', reason: legacy('401') },
+    { kind: 'misconfigured', reason: legacy('403') },
+    { kind: 'invalid', reason: legacy('201, but no JSON') },
   ];
   for (const verdict of answers) {
     it(`closes on any answer below 500: ${verdict.kind}`, () => {
@@ -133,7 +141,7 @@ describe('the breaker', () => {
 
   it('stays shut or open when nothing was sent', () => {
     const lane = new Lane();
-    const held: Verdict = { kind: 'not_sent', reason: 'paused' };
+    const held: Verdict = { kind: 'not_sent', reason: legacy('paused') };
     for (let i = 0; i < 20; i++) {
       const { pauses, closesBreaker, alerts } = lane.settle(of(held));
       expect({ pauses, closesBreaker, alerts }).to.deep.equal({ pauses: [], closesBreaker: false, alerts: [] });
@@ -160,8 +168,8 @@ describe('the breaker', () => {
 
   it('opens at the first certificate that is not accepted, and alerts once', () => {
     const lane = new Lane();
-    const tls: Verdict = { kind: 'unavailable', reason: 'self-signed certificate', tls: true };
-    const first = lane.settle(of(tls), of({ ...tls, reason: 'the same, told otherwise' }));
+    const tls: Verdict = { kind: 'unavailable', reason: legacy('self-signed certificate'), tls: true };
+    const first = lane.settle(of(tls), of({ ...tls, reason: legacy('the same, told otherwise') }));
     expect(causes(first)).to.deep.equal(['service outage']);
     expect(first.alerts).to.have.length(1);
     expect(lane.settle(of(tls)).alerts).to.deep.equal([]);
@@ -229,7 +237,10 @@ describe('slowing down', () => {
 
 describe('a storm of refusals', () => {
   it('is also ten orders in a row whose customer the service does not know, once they are given up', () => {
-    const unknown = (customer: string): Verdict => ({ kind: 'unknown_customer', reason: `HTTP 404: no ${customer}` });
+    const unknown = (customer: string): Verdict => ({
+      kind: 'unknown_customer',
+      reason: legacy(`HTTP 404: no ${customer}`),
+    });
     const lane = new Lane();
     for (let id = 1; id <= 30; id++) expect(lane.settle(of(unknown(`K${id}`))).pauses).to.deep.equal([]);
     for (let id = 1; id <= 9; id++) expect(lane.settle(of(unknown(`K${id}`), 'refused')).pauses).to.deep.equal([]);
@@ -242,12 +253,15 @@ describe('a storm of refusals', () => {
     const tenth = lane.settle(of(refused('HTTP 400: order 10')));
     expect(tenth.pauses).to.have.length(1);
     expect(tenth.pauses[0]).to.include({ lane: 'deliver', cause: 'refusals', until_at: null });
-    expect(tenth.alerts[0]).to.include('waybill resume deliver');
+    expect(told(tenth.alerts[0])).to.include('waybill resume deliver');
   });
 
   it('is told without the words that are not to be shown', () => {
     const lane = new Lane();
-    const one = { ...of(refused('HTTP 400 invalid: Grace Hopper is too long')), shownReason: 'HTTP 400 invalid' };
+    const one = {
+      ...of(refused('HTTP 400 invalid: Grace Hopper is too long')),
+      shownReason: legacy('HTTP 400 invalid'),
+    };
     const effects = Array.from({ length: 10 }, () => lane.settle(one)).at(-1) as LaneEffects;
     expect(causes(effects)).to.deep.equal(['deliver refusals']);
     expect(JSON.stringify([effects.pauses, effects.alerts]))
@@ -277,10 +291,20 @@ describe('a storm of refusals', () => {
 
 describe('what one answer says about the service', () => {
   it('stops everything on a bad credential, and one lane on a missing permission, until a person acts', () => {
-    const unauthorised = laneEffects(healthy, [of({ kind: 'unauthorised', reason: 'HTTP 401' })], settings, start);
+    const unauthorised = laneEffects(
+      healthy,
+      [of({ kind: 'unauthorised', reason: legacy('HTTP 401') })],
+      settings,
+      start,
+    );
     expect(unauthorised.pauses[0]).to.include({ lane: 'service', cause: 'credential', until_at: null });
-    expect(unauthorised.alerts[0]).to.include('service.tokenFile');
-    const misconfigured = laneEffects(healthy, [of({ kind: 'misconfigured', reason: 'HTTP 302' })], settings, start);
+    expect(told(unauthorised.alerts[0])).to.include('service.tokenFile');
+    const misconfigured = laneEffects(
+      healthy,
+      [of({ kind: 'misconfigured', reason: legacy('HTTP 302') })],
+      settings,
+      start,
+    );
     expect(misconfigured.pauses[0]).to.include({ lane: 'deliver', cause: 'misconfigured', until_at: null });
     expect(misconfigured.alerts).to.have.length(1);
   });
@@ -288,12 +312,16 @@ describe('what one answer says about the service', () => {
   it('stops nothing for a 403 that is about one record', () => {
     for (const others of ['passed', 'pass still'] as const)
       expect(
-        laneEffects(healthy, [of({ kind: 'misconfigured', reason: 'HTTP 403', others })], settings, start),
+        laneEffects(healthy, [of({ kind: 'misconfigured', reason: legacy('HTTP 403'), others })], settings, start),
       ).to.deep.include({ pauses: [], alerts: [] });
   });
 
   it('lets others pass when the service says of one record, with a success status, that it failed', () => {
-    const failed = (nth: number): Verdict => ({ kind: 'invalid', reason: `HTTP 200: no ${nth}`, saysFailed: true });
+    const failed = (nth: number): Verdict => ({
+      kind: 'invalid',
+      reason: legacy(`HTTP 200: no ${nth}`),
+      saysFailed: true,
+    });
     const lane = new Lane();
     for (let nth = 1; nth < 10; nth++) expect(lane.settle(of(failed(nth), 'unproven')).pauses).to.deep.equal([]);
     expect(causes(lane.settle(of(failed(10))))).to.deep.equal(['deliver refusals']);
@@ -302,7 +330,7 @@ describe('what one answer says about the service', () => {
   });
 
   it('pauses delivery when a success without an acknowledgement was parked, not before', () => {
-    const invalid: Verdict = { kind: 'invalid', reason: 'HTTP 201, but no JSON' };
+    const invalid: Verdict = { kind: 'invalid', reason: legacy('HTTP 201, but no JSON') };
     expect(laneEffects(healthy, [of(invalid)], settings, start)).to.deep.include({ pauses: [], alerts: [] });
     const parked = laneEffects(healthy, [of(invalid, 'unproven')], settings, start);
     expect(parked.pauses[0]).to.include({ lane: 'deliver', cause: 'unproven', until_at: null });
@@ -312,9 +340,9 @@ describe('what one answer says about the service', () => {
     const own: Verdict[] = [
       ok,
       refused(),
-      { kind: 'busy', reason: '409' },
-      { kind: 'conflict', reason: '422', what: 'key_reused' },
-      { kind: 'unknown_customer', reason: '404' },
+      { kind: 'busy', reason: legacy('409') },
+      { kind: 'conflict', reason: legacy('422'), what: 'key_reused' },
+      { kind: 'unknown_customer', reason: legacy('404') },
     ];
     for (const verdict of own)
       expect(laneEffects(healthy, [of(verdict)], settings, start)).to.deep.include({ pauses: [], alerts: [] });
@@ -331,11 +359,11 @@ describe('effects on a lane, whatever comes', () => {
     throttled(),
     throttled(0),
     throttled(86_400_000),
-    { kind: 'unauthorised', reason: '401' },
-    { kind: 'misconfigured', reason: '403' },
-    { kind: 'not_sent', reason: 'paused' },
-    { kind: 'busy', reason: '409' },
-    { kind: 'unavailable', reason: 'certificate', tls: true },
+    { kind: 'unauthorised', reason: legacy('401') },
+    { kind: 'misconfigured', reason: legacy('403') },
+    { kind: 'not_sent', reason: legacy('paused') },
+    { kind: 'busy', reason: legacy('409') },
+    { kind: 'unavailable', reason: legacy('certificate'), tls: true },
   );
   const batch = fc.array(
     verdict.map((one) => of(one)),
@@ -372,15 +400,16 @@ describe('effects on a lane, whatever comes', () => {
 
 describe('the reason that a pause gives', () => {
   it("leaves out the words of the service about a customer, and never Waybill's own", () => {
-    for (const [reason, shown] of [
-      ['HTTP 422 invalid_field: Anna Muster', 'HTTP 422 invalid_field'],
-      ['HTTP 200: <title>Anna Muster</title>', 'HTTP 200, but not the answer that was expected'],
-      ["HTTP 200: the answer's body broke off: the deadline passed", null],
-      ['HTTP 503: no reason given', null],
-      ['connect ECONNREFUSED: 127.0.0.1', null],
-    ] as const) {
-      expect(shownReason('customer', reason)).to.equal(shown ?? reason);
-      expect(shownReason('order', reason)).to.equal(reason);
-    }
+    const message = outside('Anna Muster');
+    const refusal = { code: 'http_refused', status: 422, errorCode: outside('invalid_field'), message } as const;
+    expect(tell(shownReason('customer', refusal))).to.equal('HTTP 422 invalid_field: …');
+    expect(shownReason('order', refusal)).to.equal(refusal);
+    const inside = { code: 'look_up_inconclusive', problem: refusal } as const;
+    expect(JSON.stringify(shownReason('customer', inside))).to.not.contain('Anna');
+    for (const own of [
+      { code: 'timed_out' },
+      { code: 'http_failed', status: 503, errorCode: null, message: null },
+    ] as const)
+      expect(shownReason('customer', own)).to.deep.equal(own);
   });
 });

@@ -10,6 +10,7 @@ import { insertRows } from '../../../src/store/rows.js';
 import type { Tx } from '../../../src/store/store.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { statesOf } from '../../support/jobs/service-of.js';
+import { told } from '../../support/told.js';
 import { waitFor } from '../../support/wait-for.js';
 
 onAnyLab('a limit with a long window', (kit) => {
@@ -28,7 +29,7 @@ onAnyLab('a limit with a long window', (kit) => {
     const lab = await kit.start({ customers: 2, orders: 20, settings });
     const first = await pass(lab);
     expect(lab.sandbox.counts().requests).to.equal(7);
-    expect(first.deliver?.stopped).to.equal('service is paused (limit): 7 requests in 86400 s are used up');
+    expect(told(first.deliver?.stopped)).to.equal('service is paused (limit): 7 requests in 86400 s are used up');
     const [pause] = await kit.rows('SELECT lane, cause, until_at, since_at FROM lane_pause');
     expect(pause).to.include({ lane: 'service', cause: 'limit' });
     expect(Number(pause.until_at) - Number(pause.since_at)).to.be.within(86_000_000, 86_411_000);
@@ -40,7 +41,7 @@ onAnyLab('a limit with a long window', (kit) => {
     const another = lab.another({ actor: 'another' });
     await kit.store.transaction('resume', (tx) => resumeLane(tx, 'service'));
     const second = await pass(another);
-    expect(second.deliver?.stopped).to.contain('service is paused (limit)');
+    expect(told(second.deliver?.stopped)).to.contain('service is paused (limit)');
     expect(lab.sandbox.counts().requests).to.equal(7);
     // It may have run on another machine, whose clock is some seconds ahead.
     const [anew] = await kit.rows('SELECT until_at FROM lane_pause');
@@ -53,7 +54,7 @@ onAnyLab('a limit with a long window', (kit) => {
     const daily = (requests: number) =>
       lab.another({ settings: { service: { limits: [{ requests, perSeconds: 86_400 }] } } });
     await pass(lab);
-    expect((await pass(daily(5))).deliver?.stopped).to.contain('5 requests in 86400 s are used up');
+    expect(told((await pass(daily(5))).deliver?.stopped)).to.contain('5 requests in 86400 s are used up');
     expect(lab.sandbox.counts().requests).to.equal(7);
     expect((await pass(daily(1_000))).deliver?.stopped).to.equal(null);
     expect(await statesOf(kit)).to.have.all.keys('delivered');
@@ -73,7 +74,7 @@ onAnyLab('a limit with a long window', (kit) => {
     );
     expect(lab.sandbox.counts().requests).to.equal(pulled + 2);
     const last = lab.another({ actor: 'daemon' });
-    expect((await pass(last)).deliver?.stopped).to.contain('service is paused (limit)');
+    expect(told((await pass(last)).deliver?.stopped)).to.contain('service is paused (limit)');
     expect(lab.sandbox.counts().requests).to.equal(7);
     await kit.store.transaction('resume', (tx) => resumeLane(tx, 'service'));
     const impatient = lab.another({ actor: 'impatient' });
@@ -108,7 +109,7 @@ onAnyLab('a limit with a long window', (kit) => {
       );
     }
     const { deliver: result } = await pass(lab.another({ actor: 'last' }));
-    expect(result?.stopped).to.contain('120 requests in 86400 s are used up');
+    expect(told(result?.stopped)).to.contain('120 requests in 86400 s are used up');
     // Two are claimed at once, and each kill counts them as sent.
     expect(seen()).to.be.within(120 - 3 * 2, 120);
     expect(claimTarget({ concurrency: 8, limits }, 500, 128)).to.equal(2);

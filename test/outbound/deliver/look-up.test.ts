@@ -46,7 +46,7 @@ onSqliteLabAnd('mysql', 'what can not be resent is looked up at the service', (k
     // A service that searches loosely shows other customers too, and nothing would find them there that has to be forgotten.
     const kept = await kit.rows("SELECT excerpt FROM attempt WHERE purpose='look_up' AND excerpt IS NOT NULL");
     expect(kept).to.deep.equal([]);
-    const flags = await kit.rows("SELECT flag FROM outbox_message WHERE flag LIKE 'Found by look-up%'");
+    const flags = await kit.rows("SELECT flag_code, flag_data FROM outbox_message WHERE flag_code='found_by_look_up'");
     expect(flags).to.have.length(looked.length);
     const totals = await kit.rows("SELECT service_id AS id, service_total AS total FROM binding WHERE entity='order'");
     const atService = lab.sandbox.ledger().orders.map(({ order_id: id, total }) => ({ id, total }));
@@ -93,16 +93,13 @@ onSqliteLabAnd('mysql', 'what can not be resent is looked up at the service', (k
     const { stopped } = await lab.deliver({ retryHorizonMs: 1_000 });
     expect(stopped).to.equal(null);
     const left = await kit.rows(
-      "SELECT state, park_class, reason FROM outbox_message WHERE entity='order' ORDER BY id",
+      "SELECT state, park_class, reason_code, reason_data FROM outbox_message WHERE entity='order' ORDER BY id",
     );
     expect(left.map(({ state, park_class }) => [state, park_class])).to.deep.equal([
       ['parked', 'unproven'],
       ['parked', 'conflict'],
     ]);
-    for (const { reason } of left)
-      expect(reason).to.equal(
-        'A look-up proves nothing: its content was erased. Look at the service, then use outbox resolve.',
-      );
+    for (const { reason } of left) expect(reason).to.equal('A look-up proves nothing: its content was erased.');
     expect(await kit.rows("SELECT DISTINCT verdict FROM attempt WHERE purpose='look_up'")).to.deep.equal([
       { verdict: 'odd' },
     ]);
@@ -135,7 +132,7 @@ onSqliteLabAnd('mysql', 'what can not be resent is looked up at the service', (k
     await lab.capture();
     await kit.store.transaction('a conflict', (tx) =>
       tx.run(
-        `UPDATE outbox_message SET state='parked', park_class='conflict', first_sent_at=?, attempts=1, reason='HTTP 409' WHERE entity='order'`,
+        `UPDATE outbox_message SET state='parked', park_class='conflict', first_sent_at=?, attempts=1, reason_code='legacy', reason_data='{"text":{"outside":"HTTP 409"}}' WHERE entity='order'`,
         [Date.now()],
       ),
     );
@@ -148,7 +145,9 @@ onSqliteLabAnd('mysql', 'what can not be resent is looked up at the service', (k
     lease.markLost();
     await kit.store.transaction('let the lease run out', (tx) => tx.run('UPDATE lease SET holder=NULL, expires_at=0'));
     await withServiceLease(lab.another({}).context, async () => {
-      const [order] = await kit.rows("SELECT state, park_class, reason FROM outbox_message WHERE entity='order'");
+      const [order] = await kit.rows(
+        "SELECT state, park_class, reason_code, reason_data FROM outbox_message WHERE entity='order'",
+      );
       expect(order).to.deep.equal({ state: 'parked', park_class: 'conflict', reason: 'HTTP 409' });
     });
     await lab.deliver();

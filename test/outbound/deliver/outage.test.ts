@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { type PullResult, pull } from '../../../src/inbound/invoices/pull.js';
+import { legacy } from '../../../src/model/facts/fact.js';
 import { describeStory } from '../../../src/operator/describe-story.js';
 import { tellStory } from '../../../src/operator/tell-story.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
@@ -57,7 +58,7 @@ onAnyLab('an outage of the service', (kit) => {
       lane: 'service',
       cause: 'outage',
       until_at: 1,
-      reason: 'a test',
+      reason: legacy('a test'),
       actor: 'test',
       since_at: 1,
     } as const;
@@ -155,7 +156,7 @@ onAnyLab('a bad record', (kit) => {
     ]);
     await kit.store.transaction('a customer that nobody accepts', (tx) =>
       tx.run(
-        `UPDATE outbox_message SET ${forged.parked}, park_class='refused', reason='HTTP 400: no' WHERE entity='customer' AND source_key=?`,
+        `UPDATE outbox_message SET ${forged.parked}, park_class='refused', reason_code='legacy', reason_data='{"text":{"outside":"HTTP 400: no"}}' WHERE entity='customer' AND source_key=?`,
         ['1'],
       ),
     );

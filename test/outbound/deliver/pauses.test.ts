@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { legacy } from '../../../src/model/facts/fact.js';
 import { pauseJobs } from '../../../src/operator/actions/pause-jobs.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
 import { answerCountsMs, oldAnswerMs, SendGate } from '../../../src/outbound/deliver/send-gate.js';
@@ -13,6 +14,7 @@ import {
   pausesOf,
   statesOf,
 } from '../../support/jobs/service-of.js';
+import { told } from '../../support/told.js';
 import { waitFor } from '../../support/wait-for.js';
 
 onAnyLab('waiting for the service as a whole', (kit) => {
@@ -22,7 +24,7 @@ onAnyLab('waiting for the service as a whole', (kit) => {
         lane,
         cause: 'operator',
         until_at: null,
-        reason: 'stock-taking',
+        reason: legacy('stock-taking'),
         actor: 'an operator',
         since_at: Date.now(),
       }),
@@ -147,7 +149,7 @@ onAnyLab('waiting for the service as a whole', (kit) => {
     const answer = await withServiceLease(context, (lease) =>
       new SendGate({ ...context, store }, lease, null).check('deliver'),
     );
-    expect(answer).to.contain('the server has gone away');
+    expect(told(answer)).to.contain('the server has gone away');
   });
 
   it('does not begin while the lane is paused, also after a restart, and does not wait for a person', async () => {
@@ -156,7 +158,7 @@ onAnyLab('waiting for the service as a whole', (kit) => {
     await pauseBy(kit.store, 'deliver');
     const result = await lab.another({ actor: 'after a restart' }).deliver();
     expect(result).to.deep.include({ attempts: 0 });
-    expect(result.stopped).to.equal('deliver is paused (operator): stock-taking');
+    expect(told(result.stopped)).to.equal('deliver is paused (operator): stock-taking');
     expect(lab.sandbox.counts().requests).to.equal(0);
   });
 
@@ -192,7 +194,7 @@ onAnyLab('waiting for the service as a whole', (kit) => {
     await lab.capture();
     lab.sandbox.setFaults([{ kind: 'status', status: 503, headers: { 'retry-after': '7200' } }]);
     const result = await lab.deliver();
-    expect(result.stopped).to.match(/^service is paused \(throttled\): HTTP 503/);
+    expect(told(result.stopped)).to.match(/^service is paused \(throttled\): HTTP 503/);
     const [pause] = await pausesOf(kit);
     expect(pause).to.deep.include({ lane: 'service', cause: 'throttled' });
     expect(pause.until_at).to.be.within(Date.now() + 7_100_000, Date.now() + 7_200_000);
@@ -212,7 +214,7 @@ onAnyLab('waiting for the service as a whole', (kit) => {
     await lab.capture();
     lab.sandbox.change({ token: 'another-token' });
     const result = await lab.deliver();
-    expect(result.stopped).to.contain('service is paused (credential)');
+    expect(told(result.stopped)).to.contain('service is paused (credential)');
     expect(await pausesOf(kit)).to.have.length(1);
     expect(lab.sandbox.counts().requests).to.equal(1);
     expect(await statesOf(kit)).to.deep.equal({ pending: 16 });
@@ -233,7 +235,7 @@ onAnyLab('waiting for the service as a whole', (kit) => {
       await kit.store.transaction('begin anew', (tx) => tx.run('DELETE FROM outbox_message'));
       await lab.capture({ sweep: true });
       lab.sandbox.setFaults([fault]);
-      expect((await lab.deliver()).stopped).to.contain('deliver is paused (misconfigured)');
+      expect(told((await lab.deliver()).stopped)).to.contain('deliver is paused (misconfigured)');
       expect(lab.sandbox.counts().requests).to.equal(1);
       await resume('deliver');
     }
@@ -244,7 +246,7 @@ onAnyLab('waiting for the service as a whole', (kit) => {
     const lab = await kit.start({ customers: 1, orders: 3, settings: { service } });
     await lab.capture();
     const { stopped } = await lab.deliver();
-    expect(stopped).to.contain('deliver is paused (unproven)').and.contain('createOrder.successStatus is 200');
+    expect(told(stopped)).to.contain('deliver is paused (unproven)').and.contain('createOrder.successStatus is 200');
     expect((await kit.rows('SELECT cause FROM lane_pause')).map(({ cause }) => cause)).to.deep.equal(['unproven']);
     const right = lab.another({ settings: { service: { endpoints: { createOrder: { successStatus: 201 } } } } });
     await resume('deliver');
@@ -266,7 +268,7 @@ onAnyLab('waiting for the service as a whole', (kit) => {
     ]);
     const result = await lab.deliver();
     expect(result).to.deep.include({ parked: 10 });
-    expect(result.stopped).to.contain('deliver is paused (refusals)');
+    expect(told(result.stopped)).to.contain('deliver is paused (refusals)');
     expect(await statesOf(kit)).to.deep.equal({ delivered: 1, parked: 10, pending: 20 });
   });
 
@@ -331,7 +333,7 @@ onAnyLab('waiting for the service as a whole', (kit) => {
       const lab = production(await kit.start());
       await lab.capture();
       const result = await lab.deliver();
-      expect(result.stopped).to.contain('not live yet');
+      expect(told(result.stopped)).to.contain('not live yet');
       expect(lab.sandbox.counts().requests).to.equal(0);
       expect(await kit.rows('SELECT COUNT(*) AS n FROM attempt')).to.deep.equal([{ n: 0 }]);
       await goLive(lab);
@@ -352,10 +354,12 @@ onAnyLab('waiting for the service as a whole', (kit) => {
       await lab.capture();
       await goLive(lab, 'the ERP before it was copied');
       const erp = await lab.deliver();
-      expect(erp.stopped).to.match(/held since something changed: the ERP database was the ERP before it was copied/);
+      expect(told(erp.stopped)).to.match(
+        /held since something changed: the ERP database was the ERP before it was copied/,
+      );
       const renamed = lab.another({ settings: { installation: 'another-office' } });
       await goLive(lab);
-      expect((await renamed.deliver()).stopped).to.contain(
+      expect(told((await renamed.deliver()).stopped)).to.contain(
         'the installation name was test-office and is another-office',
       );
       expect(lab.sandbox.counts().requests).to.equal(0);
@@ -375,7 +379,7 @@ onAnyLab('waiting for the service as a whole', (kit) => {
         writeGoLive(tx, liveIdentity(lab.settings, 'another ERP'), 'an operator', Date.now()),
       );
       const changedAt = Date.now();
-      expect((await running).stopped).to.contain('held since something changed');
+      expect(told((await running).stopped)).to.contain('held since something changed');
       const late = lab.sandbox.ledger().requests.filter((request) => request.received_at_ms > changedAt);
       expect(late.length).to.be.at.most(2);
     });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { legacy } from '../../../src/model/facts/fact.js';
 import type { Verdict, VerdictKind } from '../../../src/model/verdict.js';
 import {
   type MessageState,
@@ -15,32 +16,32 @@ import {
 const verdicts: { [K in VerdictKind]: Extract<Verdict, { kind: K }>[] } = {
   delivered: [
     { kind: 'delivered', serviceId: 'O-1', flag: null },
-    { kind: 'delivered', serviceId: 'O-1', flag: 'a wrong total' },
+    { kind: 'delivered', serviceId: 'O-1', flag: legacy('a wrong total') },
   ],
-  in_doubt: [{ kind: 'in_doubt', reason: 'reset' }],
-  invalid: [{ kind: 'invalid', reason: 'no id' }],
+  in_doubt: [{ kind: 'in_doubt', reason: legacy('reset') }],
+  invalid: [{ kind: 'invalid', reason: legacy('no id') }],
   unavailable: [
-    { kind: 'unavailable', reason: 'refused connection', tls: false },
-    { kind: 'unavailable', reason: 'expired certificate', tls: true },
+    { kind: 'unavailable', reason: legacy('refused connection'), tls: false },
+    { kind: 'unavailable', reason: legacy('expired certificate'), tls: true },
   ],
   throttled: [
-    { kind: 'throttled', reason: 'HTTP 429', retryAfterMs: null },
-    { kind: 'throttled', reason: 'HTTP 429', retryAfterMs: 60_000 },
+    { kind: 'throttled', reason: legacy('HTTP 429'), retryAfterMs: null },
+    { kind: 'throttled', reason: legacy('HTTP 429'), retryAfterMs: 60_000 },
   ],
-  unauthorised: [{ kind: 'unauthorised', reason: 'HTTP 401' }],
+  unauthorised: [{ kind: 'unauthorised', reason: legacy('HTTP 401') }],
   misconfigured: [
-    { kind: 'misconfigured', reason: 'HTTP 403' },
-    { kind: 'misconfigured', reason: 'HTTP 403', others: 'passed' },
-    { kind: 'misconfigured', reason: 'HTTP 403', others: 'pass still' },
+    { kind: 'misconfigured', reason: legacy('HTTP 403') },
+    { kind: 'misconfigured', reason: legacy('HTTP 403'), others: 'passed' },
+    { kind: 'misconfigured', reason: legacy('HTTP 403'), others: 'pass still' },
   ],
-  busy: [{ kind: 'busy', reason: 'in progress' }],
-  unknown_customer: [{ kind: 'unknown_customer', reason: 'HTTP 404' }],
+  busy: [{ kind: 'busy', reason: legacy('in progress') }],
+  unknown_customer: [{ kind: 'unknown_customer', reason: legacy('HTTP 404') }],
   conflict: [
-    { kind: 'conflict', reason: 'HTTP 422', what: 'key_reused' },
-    { kind: 'conflict', reason: 'HTTP 409', what: 'already_exists' },
+    { kind: 'conflict', reason: legacy('HTTP 422'), what: 'key_reused' },
+    { kind: 'conflict', reason: legacy('HTTP 409'), what: 'already_exists' },
   ],
-  refused: [{ kind: 'refused', reason: 'HTTP 400' }],
-  not_sent: [{ kind: 'not_sent', reason: 'paused' }],
+  refused: [{ kind: 'refused', reason: legacy('HTTP 400') }],
+  not_sent: [{ kind: 'not_sent', reason: legacy('paused') }],
 };
 const allVerdicts = Object.values(verdicts).flat() as Verdict[];
 
@@ -112,8 +113,8 @@ describe('a "come back later" from a gateway, and a redirect', () => {
     it(`${kind}: leaves it in doubt, so that a later refusal proves nothing`, () => {
       const verdict: Verdict =
         kind === 'throttled'
-          ? { kind, reason: 'HTTP 503', retryAfterMs: 1_000, mayHaveTakenEffect: true }
-          : { kind, reason: 'HTTP 303', mayHaveTakenEffect: true };
+          ? { kind, reason: legacy('HTTP 503'), retryAfterMs: 1_000, mayHaveTakenEffect: true }
+          : { kind, reason: legacy('HTTP 303'), mayHaveTakenEffect: true };
       const after = settle(fresh, verdict, context());
       expect(after).to.deep.include({ state: 'in_doubt', failures: 0, schedule: { at: nowMs } });
     });
@@ -221,8 +222,8 @@ describe('settling a message', () => {
   });
 
   it('keeps the flag of an acknowledgement that needs a look', () => {
-    const next = settle(doubted, { kind: 'delivered', serviceId: 'O-9', flag: 'total' }, context());
-    expect(next).to.include({ state: 'delivered', serviceId: 'O-9', flag: 'total', reason: null });
+    const next = settle(doubted, { kind: 'delivered', serviceId: 'O-9', flag: legacy('total') }, context());
+    expect(next).to.deep.include({ state: 'delivered', serviceId: 'O-9', flag: legacy('total'), reason: null });
   });
 
   it('keeps its rules over whole histories of attempts', () => {

@@ -1,3 +1,4 @@
+import { legacy } from '../../../src/model/facts/fact.js';
 import type { Verdict } from '../../../src/model/verdict.js';
 import {
   decideRemoval,
@@ -172,23 +173,23 @@ export class RecordModel {
   }
 
   #serve(message: Message, fate: Fate): Verdict {
-    if (fate === 'unavailable') return { kind: 'unavailable', reason: fate, tls: false };
-    if (fate === 'throttled') return { kind: 'throttled', reason: fate, retryAfterMs: null };
+    if (fate === 'unavailable') return { kind: 'unavailable', reason: legacy(fate), tls: false };
+    if (fate === 'throttled') return { kind: 'throttled', reason: legacy(fate), retryAfterMs: null };
     if (fate === 'lost-before') {
       this.#mayTakeEffect(message);
-      return { kind: 'in_doubt', reason: fate };
+      return { kind: 'in_doubt', reason: legacy(fate) };
     }
     const answer = this.#serveOperation(message, fate);
     if (answer.kind !== 'delivered') return answer;
-    if (fate === 'lost-after') return { kind: 'in_doubt', reason: fate };
-    if (fate === 'html') return { kind: 'invalid', reason: fate };
+    if (fate === 'lost-after') return { kind: 'in_doubt', reason: legacy(fate) };
+    if (fate === 'html') return { kind: 'invalid', reason: legacy(fate) };
     return answer;
   }
 
   #serveOperation(message: Message, fate: Fate): Verdict {
     if (message.operation === 'create') return this.#create(message, fate);
     if (message.operation === 'update') return this.#update(message, fate);
-    if (fate === 'refused') return { kind: 'refused', reason: 'not now' };
+    if (fate === 'refused') return { kind: 'refused', reason: legacy('not now') };
     this.made.splice(0);
     return { kind: 'delivered', serviceId: 'O-1', flag: null };
   }
@@ -196,13 +197,13 @@ export class RecordModel {
   #create({ generation, contentHash }: Message, fate: Fate): Verdict {
     if (this.#answered.has(generation)) {
       const first = [...(this.maybe.get(generation) ?? [])][0];
-      if (first !== contentHash) return { kind: 'conflict', reason: 'another body', what: 'key_reused' };
+      if (first !== contentHash) return { kind: 'conflict', reason: legacy('another body'), what: 'key_reused' };
       return { kind: 'delivered', serviceId: 'O-1', flag: null };
     }
-    if (this.#refusedKeys.has(generation)) return { kind: 'refused', reason: 'replayed' };
+    if (this.#refusedKeys.has(generation)) return { kind: 'refused', reason: legacy('replayed') };
     if (fate === 'refused') {
       if (this.#replaysRefusals) this.#refusedKeys.add(generation);
-      return { kind: 'refused', reason: 'these bytes' };
+      return { kind: 'refused', reason: legacy('these bytes') };
     }
     this.#mayTakeEffect({ operation: 'create', generation, contentHash });
     this.#answered.set(generation, contentHash);
@@ -213,8 +214,8 @@ export class RecordModel {
   #update({ contentHash }: Message, fate: Fate): Verdict {
     const record = this.made.at(-1);
     // Only where a removal may have taken effect unseen.
-    if (!record) return { kind: 'refused', reason: 'not found' };
-    if (fate === 'refused') return { kind: 'refused', reason: 'these bytes' };
+    if (!record) return { kind: 'refused', reason: legacy('not found') };
+    if (fate === 'refused') return { kind: 'refused', reason: legacy('these bytes') };
     record.content = contentHash;
     return { kind: 'delivered', serviceId: 'O-1', flag: null };
   }

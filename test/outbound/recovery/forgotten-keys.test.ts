@@ -62,7 +62,9 @@ onEveryLab('a recovery at a service that has forgotten the keys', (kit) => {
     expect(lab.sandbox.counts()).to.include({ orders: 20, duplicateReferences: 0 });
     expect(await states()).to.deep.equal([{ state: 'parked', park_class: 'unproven', n: 20 }]);
     expect(result.parked).to.be.at.least(20);
-    const [order] = await kit.rows("SELECT reason FROM outbox_message WHERE entity='order' AND state='parked' LIMIT 1");
+    const [order] = await kit.rows(
+      "SELECT reason_code, reason_data FROM outbox_message WHERE entity='order' AND state='parked' LIMIT 1",
+    );
     expect(order?.reason).to.contain('exist at the service already');
     const [alert] = await alerts(lab);
     expect(alert?.message).to.match(/^5 customers .* 0 were acknowledged.* 20 orders .*outbox resolve/);

@@ -291,7 +291,9 @@ onAnyLab('what a recovery takes for proven', (kit) => {
     await editSampleLine(lab.erp, id, 1, 50);
     await lab.capture({ sweep: true });
     await kit.store.transaction('as a brake leaves it', (tx) =>
-      tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='held', reason='many' WHERE state='pending'`),
+      tx.run(
+        `UPDATE outbox_message SET ${forged.parked}, park_class='held', reason_code='legacy', reason_data='{"text":{"outside":"many"}}' WHERE state='pending'`,
+      ),
     );
     await holdAsLost(kit);
     await recoverWith(lab, rows);

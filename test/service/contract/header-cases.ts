@@ -4,7 +4,7 @@ import { created } from '../wire-client.js';
 
 export interface HeaderRun {
   sent: Sent;
-  usedUp: { reason: string; waitMs: number } | null;
+  usedUp: { waitMs: number } | null;
   notices: readonly EndpointNotice[];
 }
 

@@ -1,3 +1,4 @@
+import { tell } from '../../../src/words/words.js';
 import { acknowledgement, created } from '../wire-client.js';
 import { endpointCases } from './endpoint-cases.js';
 import { headerOf, json, lineOf, reasonOf, type SettingCase, verdictOf, type WireRun } from './wire-case.js';
@@ -89,7 +90,7 @@ export const settingCases: readonly SettingCase[] = [
     setting: 'service.limits',
     service: { limits: [{ requests: 1, perSeconds: 600 }] },
     replies: [created],
-    observe: ({ client }) => client.rateLimiter.usedUp?.reason ?? null,
+    observe: ({ client }) => client.rateLimiter.usedUp && tell(client.rateLimiter.usedUp.reason),
     expected: '1 requests in 600 s are used up',
   },
   {

@@ -1,3 +1,4 @@
+import { legacy } from '../../../src/model/facts/fact.js';
 import type { VerdictKind } from '../../../src/model/verdict.js';
 import type { SendRequest } from '../../../src/service/compose-request.js';
 import { created } from '../wire-client.js';
@@ -77,7 +78,7 @@ export const verdictCases: readonly VerdictCase[] = [
     [{ title: 'no access token', replies: [answer(503)], service: oauth }],
   ),
   ...of('held back by the gate', 'not_sent', [
-    { title: 'paused', replies: [created], send: { gate: { ask: async () => 'paused' } }, requests: 0 },
+    { title: 'paused', replies: [created], send: { gate: { ask: async () => legacy('paused') } }, requests: 0 },
   ]),
   ...of(
     'other 4xx',

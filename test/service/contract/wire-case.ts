@@ -3,6 +3,7 @@ import type { LookUpFinding } from '../../../src/model/verdict.js';
 import type { SendRequest } from '../../../src/service/compose-request.js';
 import { existingCustomerEndpoint } from '../../../src/service/look-up.js';
 import type { Sent, ServiceClient } from '../../../src/service/service-client.js';
+import { tell } from '../../../src/words/words.js';
 import { type Clients, sending, serviceAt } from '../wire-client.js';
 import type { Reply, SeenRequest, WireLab } from '../wire-lab.js';
 
@@ -62,7 +63,7 @@ async function ask(
 }
 
 export const verdictOf = ({ sent }: WireRun) => sent.verdict.kind;
-export const reasonOf = ({ sent }: WireRun) => ('reason' in sent.verdict ? sent.verdict.reason : null);
+export const reasonOf = ({ sent }: WireRun) => ('reason' in sent.verdict ? tell(sent.verdict.reason) : null);
 /** Method and address of the last request. */
 export const lineOf = ({ requests }: WireRun) => `${requests.at(-1)?.method} ${requests.at(-1)?.path}`;
 export const headerOf = (name: string) => (run: WireRun) => run.requests.at(-1)?.headers[name];

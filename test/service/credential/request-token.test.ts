@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { OauthSettings } from '../../../src/config/sections/service-credential.js';
+import { legacy } from '../../../src/model/facts/fact.js';
 import { KnownSecrets } from '../../../src/model/secret.js';
 import { requestToken } from '../../../src/service/credential/request-token.js';
 import type { WireExchange } from '../../../src/service/wire/wire-exchange.js';
+import { told } from '../../support/told.js';
 
 const settings = {
   kind: 'oauth',
@@ -91,11 +93,11 @@ describe('an answer to a request for a token', () => {
     ['no token', answer(200, '{}'), 'unavailable', /access_token/],
     ['a token of another kind', answer(200, json({ ...good, token_type: 'mac' })), 'unavailable', /./],
     ['a token that no header carries', answer(200, json({ ...good, access_token: 'a\nb' })), 'unavailable', /header/],
-    ['a deadline', { kind: 'timeout', reason: 'too late' }, 'unavailable', /too late/],
-    ['a cut body', { kind: 'cut_off', status: 200, headers: {}, reason: 'cut' }, 'unavailable', /cut/],
-    ['a bad certificate', { kind: 'unreachable', reason: 'who?', tls: true }, 'unavailable', /who/],
-    ['a proxy without our account', { kind: 'no_credential', reason: 'HTTP 407' }, 'refused', /407/],
-    ['a shut gate', { kind: 'not_sent', reason: 'paused' }, 'not_sent', /^paused$/],
+    ['a deadline', { kind: 'timeout', reason: legacy('too late') }, 'unavailable', /too late/],
+    ['a cut body', { kind: 'cut_off', status: 200, headers: {}, reason: legacy('cut') }, 'unavailable', /cut/],
+    ['a bad certificate', { kind: 'unreachable', reason: legacy('who?'), tls: true }, 'unavailable', /who/],
+    ['a proxy without our account', { kind: 'no_credential', reason: legacy('HTTP 407') }, 'refused', /407/],
+    ['a shut gate', { kind: 'not_sent', reason: legacy('paused') }, 'not_sent', /^paused$/],
   ];
   for (const [what, exchange, kind, reason] of cases)
     it(`of ${what} is ${kind}`, async () => {
@@ -103,7 +105,7 @@ describe('an answer to a request for a token', () => {
       expect(given.kind).to.equal('fault');
       if (given.kind !== 'fault') return;
       expect(given.fault.kind).to.equal(kind);
-      expect(given.fault.reason).to.match(reason);
+      expect(told(given.fault.reason)).to.match(reason);
     });
 
   for (const status of [200, 201, 202, 299, 302, 400, 503])

@@ -5,6 +5,7 @@ import net, { type AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
+import { legacy } from '../../../src/model/facts/fact.js';
 import { useTempDir } from '../../support/temp-dir.js';
 import { deadPort, startRawServer } from '../raw-server.js';
 import { Clients, created, orderRecord, sending, timed, token } from '../wire-client.js';
@@ -72,9 +73,9 @@ describe('connections', () => {
   it('stops when the gate shuts between two tries', async () => {
     const port = await deadPort();
     let asked = 0;
-    const gate = { ask: async () => (++asked === 2 ? 'paused' : null) };
+    const gate = { ask: async () => (++asked === 2 ? legacy('paused') : null) };
     const { verdict } = await clients.at(`http://127.0.0.1:${port}`).send(sending({ gate }));
-    expect(verdict).to.deep.equal({ kind: 'not_sent', reason: 'paused' });
+    expect(verdict).to.deep.equal({ kind: 'not_sent', reason: legacy('paused') });
   });
 
   it('keeps connections and uses them again', async () => {

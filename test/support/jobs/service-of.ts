@@ -54,7 +54,7 @@ export const statesOf = async (kit: LabKit): Promise<Record<string, number>> =>
   );
 
 export const pausesOf = (kit: LabKit) =>
-  kit.rows('SELECT lane, cause, until_at, reason FROM lane_pause ORDER BY lane, cause');
+  kit.rows('SELECT lane, cause, until_at, reason_code, reason_data FROM lane_pause ORDER BY lane, cause');
 
 export const messageOf = async (kit: LabKit, number: string) =>
   (await kit.rows('SELECT * FROM outbox_message WHERE number=? ORDER BY revision DESC LIMIT 1', [number]))[0];

@@ -8,6 +8,7 @@ import { recallRequests, tryNewCredential } from '../../../outbound/deliver/lane
 import { ServiceLease } from '../../../outbound/deliver/service-lease.js';
 import { ServiceReads } from '../../../outbound/deliver/service-reads.js';
 import type { ServiceClient } from '../../../service/service-client.js';
+import { tell } from '../../../words/words.js';
 import { type Finding, findingsOf } from './finding.js';
 
 const finding = findingsOf('service');
@@ -137,7 +138,7 @@ export async function askService(context: JobContext, client: ServiceClient): Pr
     });
     if ('value' in asked)
       return [finding('ok', 'The service takes the credential: it has answered a question for one invoice.')];
-    return [judgeAnswer(asked)];
+    return [judgeAnswer({ ...asked, noAnswer: tell(asked.noAnswer) })];
   } finally {
     await lease.release();
   }

@@ -46,7 +46,7 @@ export function recognise(
     ...(pattern === null ? [] : [{ status, pattern }]),
   ];
   const fits = (candidate: AnswerPattern, { answer }: Evidence) =>
-    answer !== null && matchesAnswer([candidate], answer.status, errorBody(answer.body, places).code, answer.body);
+    answer !== null && matchesAnswer([candidate], { status: answer.status, ...errorBody(answer.body, places) });
   return possible.find((candidate) => fits(candidate, one) && !others.some((other) => fits(candidate, other))) ?? null;
 }
 

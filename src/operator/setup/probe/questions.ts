@@ -6,6 +6,7 @@ import { SendGate } from '../../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../../outbound/deliver/service-lease.js';
 import type { ProbeAnswer, ProbeRequest, ServiceClient } from '../../../service/service-client.js';
 import type { Tx } from '../../../store/store.js';
+import { tell } from '../../../words/words.js';
 import type { Evidence } from './evidence.js';
 
 /** The probe can not go on. What it found so far stands. */
@@ -99,7 +100,7 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
     try {
       const { verdict } = await this.#exchange.run(this, { what, asked, attemptId }, send, {});
       const isAnswered = verdict.kind === 'read' || answer !== null;
-      const problem = !isAnswered && 'reason' in verdict ? verdict.reason : null;
+      const problem = !isAnswered && 'reason' in verdict ? tell(verdict.reason) : null;
       return { evidence: { what, asked, answer, problem }, notSent: verdict.kind === 'not_sent' };
     } catch (error) {
       this.lease.unrecordedReads.add(attemptId);
@@ -118,7 +119,7 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
       const { verdict, startedAtMs: sentAtMs } = sent;
       const detail = { purpose: 'probe', what, method: asked.method, path: asked.path };
       await endAttempts(tx, [{ attempt: attemptId, sent, message: null, detail }], this.context.actor, at);
-      const shownReason = 'reason' in verdict ? verdict.reason : '';
+      const shownReason = 'reason' in verdict ? verdict.reason : null;
       heard.push({ asks: 'record', verdict, parkedAs: null, shownReason, sentAtMs });
     }
     return { heard };

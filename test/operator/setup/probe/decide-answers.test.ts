@@ -95,7 +95,7 @@ describe('what a probe makes of answers', () => {
             const pattern = recognise(one, others, usualErrorPlaces, own);
             if (pattern === null) return;
             const fits = ({ answer }: Evidence) =>
-              answer !== null && matchesAnswer([pattern], answer.status, errorBody(answer.body).code, answer.body);
+              answer !== null && matchesAnswer([pattern], { status: answer.status, ...errorBody(answer.body) });
             expect(fits(one)).to.equal(true);
             expect(others.some(fits)).to.equal(false);
           },

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { legacy } from '../../../../src/model/facts/fact.js';
 import {
   type ProbeOptions,
   type ProbeResult,
@@ -74,7 +75,7 @@ eachStore(behaviour(), (store, name) =>
 );
 
 onAnyLab('a probe', (kit) => {
-  const probes = "SELECT id, verdict, reason FROM attempt WHERE purpose='probe' ORDER BY id";
+  const probes = "SELECT id, verdict, reason_code, reason_data FROM attempt WHERE purpose='probe' ORDER BY id";
 
   it('puts every request on record before it leaves, with its outcome, and pauses nothing', async () => {
     const lab = await kit.start({ sandbox: { paidShare: 0 } });
@@ -222,7 +223,7 @@ eachStore(behaviour(), (store, name) =>
           lane: 'deliver',
           cause: 'operator',
           until_at: null,
-          reason: 'test',
+          reason: legacy('test'),
           actor: 'test',
           since_at: 1,
         }),
