@@ -262,6 +262,13 @@ function oddKeysTests(kit: LabKit): void {
       }[kit.erpType],
     );
     await editSampleLine(lab.erp, id, 1, 77);
+    // A column that changes while it is read stops one read; the next one knows it as it is now.
+    const failure = await lab.capture().then(
+      () => null,
+      ({ message }: Error) => message,
+    );
+    if (kit.erpType === 'sqlite') expect(failure).to.equal(null);
+    else expect(failure).to.include('no longer yields the column "created_at" as it was');
     await works(lab, 1);
     await expectAllAtService(lab);
     expect((await statesOf(kit)).parked ?? 0).to.equal(0);
