@@ -48,9 +48,9 @@ describe('Bad input gets a clear error and loses nothing', function () {
     const list = await waybill.run('outbox', '--state', 'parked', '--json');
     expect(list.code).to.equal(0);
     const reasons = new Map<string, string>(
-      JSON.parse(list.stdout).messages.map((message: { sourceKey: string; reason: string }) => [
+      JSON.parse(list.stdout).messages.map((message: { sourceKey: string; reason: string; reasonRemedy?: string }) => [
         message.sourceKey,
-        message.reason,
+        `${message.reason}. ${message.reasonRemedy ?? ''}`,
       ]),
     );
     const reasonOf = (kind: keyof SampleErpSummary['bad']) => reasons.get(String(made.bad[kind][0]));
@@ -59,7 +59,7 @@ describe('Bad input gets a clear error and loses nothing', function () {
     expect(reasonOf('negativeQuantities')).to.match(/line \d+.*qty.*-/);
     expect(reasonOf('pricesWithThreeDecimals')).to.match(/more than 2 decimals.*orders\.lines\.amount/);
     expect(reasonOf('missingCustomers')).to.match(/customer/i);
-    expect(reasonOf('totalMismatches')).to.match(/add up to \d+, the order says \d+/);
+    expect(reasonOf('totalMismatches')).to.match(/add up to [\d.]+ EUR, the order says [\d.]+ EUR/);
   });
 
   it('says that a key is unknown instead of reporting that nothing went well', async () => {

@@ -83,7 +83,7 @@ const cases: [string, unknown, string | null, string][] = [
 describe('the reason in an error body', () => {
   for (const [title, body, code, message] of cases) {
     it(`is read from ${title}`, () => {
-      expect(read(typeof body === 'string' ? body : JSON.stringify(body))).to.deep.equal({ code, message });
+      expect(read(typeof body === 'string' ? body : JSON.stringify(body))).to.deep.include({ code, message });
     });
   }
 
@@ -123,8 +123,8 @@ describe('the reason in an error body', () => {
       message: 'x',
     });
     const odd = errorBodySettings.parse({ code: ['fault.no'], message: ['fault.says.1'], details: ['fault.which'] });
-    expect(errorBody(body, odd)).to.deep.equal({ code: '17', message: 'no such SKU (sku: A-1)' });
-    expect(read(body)).to.deep.equal({ code: null, message: 'x' });
+    expect(errorBody(body, odd)).to.deep.include({ code: '17', message: 'no such SKU (sku: A-1)' });
+    expect(read(body)).to.deep.include({ code: null, message: 'x' });
   });
 
   it('is read however deep it is nested, which would take more stack than there is', () => {

@@ -1,6 +1,7 @@
 import { AxiosError } from 'axios';
 import { expect } from 'chai';
 import { exchangeOfError } from '../../src/service/wire/wire-exchange.js';
+import { told } from '../support/told.js';
 
 describe('what an error on the way to the service proves', () => {
   /** As Node says it, and axios wraps it. */
@@ -10,7 +11,7 @@ describe('what an error on the way to the service proves', () => {
 
   for (const code of ['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']) {
     it(`takes ${code} for proof that nothing left while it was connecting`, () => {
-      expect(exchangeOfError(failed('connect', code))).to.deep.equal({
+      expect(told(exchangeOfError(failed('connect', code)))).to.deep.equal({
         kind: 'unreachable',
         reason: `connect ${code}`,
         tls: false,
@@ -25,7 +26,7 @@ describe('what an error on the way to the service proves', () => {
 
     for (const syscall of ['read', 'write'])
       it(`is in doubt about ${code} at a ${syscall}: the way there was lost after bytes may have left`, () => {
-        expect(exchangeOfError(failed(syscall, code), false)).to.deep.equal({
+        expect(told(exchangeOfError(failed(syscall, code), false))).to.deep.equal({
           kind: 'broken',
           reason: `${syscall} ${code}`,
         });

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { told } from '../support/told.js';
 import { chunk, gzipHead, head, json, malformedBytes, whole } from './contract/malformed-bytes.js';
 import { type RawServer, startRawServer } from './raw-server.js';
 import { acknowledgement, Clients, page, sending, timed } from './wire-client.js';
@@ -75,7 +76,7 @@ describe('answers that no well-made server gives', () => {
     await setTimeout(500);
     const hanging = [...sent.slice(1), timed(() => client.send(sending()))];
     for (const { verdict, tookMs } of await Promise.all(hanging)) {
-      expect(verdict).to.deep.equal({ kind: 'in_doubt', reason: 'no complete answer within the deadline' });
+      expect(told(verdict)).to.deep.equal({ kind: 'in_doubt', reason: 'no complete answer within the deadline' });
       expect(tookMs).to.be.within(2_990, 5_000);
     }
   });
@@ -120,7 +121,7 @@ describe('answers that no well-made server gives', () => {
     const read = await client.read(page(), { gate: { ask: async () => null } });
     expect(read).to.deep.include({ status: 200 });
     expect(read.verdict).to.include({ kind: 'in_doubt' });
-    expect('reason' in read.verdict && read.verdict.reason).to.equal(
+    expect(told('reason' in read.verdict && read.verdict.reason)).to.equal(
       "HTTP 200: the answer's body broke off: it is larger than service.maxResponseBytes",
     );
     expect(read.durationMs).to.be.below(4_000);
@@ -129,7 +130,7 @@ describe('answers that no well-made server gives', () => {
   it('says that the deadline passed while a body came drop by drop', async () => {
     const { url } = await serve((socket) => void socket.write(head('200 OK', 'Content-Length: 10')));
     const read = await clients.at(url, { deadlineSeconds: 0.5 }).read(page(), { gate: { ask: async () => null } });
-    expect(read.verdict).to.deep.equal({
+    expect(told(read.verdict)).to.deep.equal({
       kind: 'in_doubt',
       reason: "HTTP 200: the answer's body broke off: the deadline passed",
     });

@@ -9,6 +9,7 @@ import type { ServiceClient } from '../../src/service/service-client.js';
 import { Authority, type Certificate } from '../support/certificates.js';
 import { ConnectProxy } from '../support/connect-proxy.js';
 import { useTempDir } from '../support/temp-dir.js';
+import { told } from '../support/told.js';
 import { waitFor } from '../support/wait-for.js';
 import { interim, whole } from './contract/malformed-bytes.js';
 import { startRawServer } from './raw-server.js';
@@ -218,7 +219,9 @@ describe('secure connections', () => {
         proxy.trouble = status;
         const sent = await client.send(customer('C1'));
         expect(sent.verdict, String(status)).to.include({ kind });
-        expect(sent.verdict).to.have.property('reason').that.includes(`the proxy answered HTTP ${status} to CONNECT`);
+        expect(told(sent.verdict))
+          .to.have.property('reason')
+          .that.includes(`the proxy answered HTTP ${status} to CONNECT`);
       }
       expect(sandbox.counts().requests).to.equal(0);
     });

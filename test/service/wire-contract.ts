@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { expect } from 'chai';
 import { legacy } from '../../src/model/facts/fact.js';
 import type { VerdictKind } from '../../src/model/verdict.js';
+import { told } from '../support/told.js';
 import {
   acknowledgement,
   Clients,
@@ -145,7 +146,7 @@ export function wireContract(makeLab: () => WireLab): void {
     lab.script(created);
     const { verdict } = await clients.at(lab.url, { maxRequestBytes: 20 }).send(sending());
     expect(verdict.kind).to.equal('refused');
-    expect('reason' in verdict && verdict.reason).to.contain('service.maxRequestBytes');
+    expect(told('reason' in verdict && verdict.reason)).to.contain('service.maxRequestBytes');
     expect(lab.requests).to.deep.equal([]);
   });
 
@@ -272,7 +273,7 @@ export function wireContract(makeLab: () => WireLab): void {
       }),
     );
     expect(broken.verdict.kind).to.equal('not_sent');
-    expect('reason' in broken.verdict && broken.verdict.reason).to.include('the store is away');
+    expect(told('reason' in broken.verdict && broken.verdict.reason)).to.include('the store is away');
     expect(lab.requests).to.deep.equal([]);
   });
 
@@ -287,7 +288,7 @@ export function wireContract(makeLab: () => WireLab): void {
   it('ends at the deadline when nothing comes', async () => {
     lab.script({ kind: 'hang' });
     const sent = await timed(() => clients.at(lab.url, { deadlineSeconds: 0.2001 }).send(sending()));
-    expect(sent.verdict).to.deep.equal({ kind: 'in_doubt', reason: 'no complete answer within the deadline' });
+    expect(told(sent.verdict)).to.deep.equal({ kind: 'in_doubt', reason: 'no complete answer within the deadline' });
     expect(sent.tookMs).to.be.within(190, 10_000);
     expect(lab.requests).to.have.length(1);
   });

@@ -130,8 +130,8 @@ onSqliteLabAnd('postgres', 'a customer that is at the service already is adopted
     await kit.store.transaction('now', (tx) =>
       tx.run("UPDATE outbox_message SET next_attempt_at=0, waits_for=NULL WHERE state='parked'"),
     );
-    const told = lab.another({ settings: { service: { adoption: { idField: 'id' } } } });
-    expect((await told.deliver()).adopted).to.deep.equal({ customers: 1, differing: 0 });
+    const advised = lab.another({ settings: { service: { adoption: { idField: 'id' } } } });
+    expect((await advised.deliver()).adopted).to.deep.equal({ customers: 1, differing: 0 });
     expect(await boundAs()).to.equal('cus_7');
     expect(lab.sandbox.ledger().customers.map(({ customer_code }) => customer_code)).to.deep.equal([code]);
   });

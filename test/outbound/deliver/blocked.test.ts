@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { readStatus } from '../../../src/daemon/read-status.js';
 import { onAnyLab } from '../../support/jobs/job-lab.js';
 import { statesOf } from '../../support/jobs/service-of.js';
+import { told } from '../../support/told.js';
 
 onAnyLab('a service that blocks us for a period', (kit) => {
   const settings = {
@@ -23,7 +24,7 @@ onAnyLab('a service that blocks us for a period', (kit) => {
       lab.sandbox.setFaults([{ kind: 'status', ...fault }]);
       const began = Date.now();
       const { stopped } = await lab.deliver();
-      expect(stopped).to.match(/^service is paused \(throttled\): HTTP (403|429|400)/);
+      expect(told(stopped)).to.match(/^service is paused \(throttled\): HTTP (403|429|400)/);
       const { requests } = lab.sandbox.counts();
       expect(requests).to.equal(1);
       const [pause] = await kit.rows('SELECT lane, cause, until_at FROM lane_pause');
@@ -32,7 +33,7 @@ onAnyLab('a service that blocks us for a period', (kit) => {
 
       lab.sandbox.clearFaults();
       const restarted = lab.another({ actor: 'restarted' });
-      expect((await restarted.deliver()).stopped).to.contain('service is paused (throttled)');
+      expect(told((await restarted.deliver()).stopped)).to.contain('service is paused (throttled)');
       expect(await restarted.pull()).to.include({ outcome: 'held' });
       expect(lab.sandbox.counts().requests).to.equal(requests);
       expect(await statesOf(kit)).to.deep.equal({ pending: 5 });
@@ -53,7 +54,7 @@ onAnyLab('a service that blocks us for a period', (kit) => {
     lab.sandbox.setFaults([{ kind: 'status', status: 403, headers: { 'Retry-After': '7200' } }]);
     expect((await lab.pull()).outcome).to.equal('failed');
     lab.sandbox.clearFaults();
-    expect((await lab.deliver()).stopped).to.contain('service is paused (throttled)');
+    expect(told((await lab.deliver()).stopped)).to.contain('service is paused (throttled)');
     expect(lab.sandbox.counts().requests).to.equal(1);
   });
 });

@@ -9,6 +9,7 @@ import { ServiceClient } from '../../../src/service/service-client.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, pausesOf, statesOf } from '../../support/jobs/service-of.js';
 import { useTempDir } from '../../support/temp-dir.js';
+import { told } from '../../support/told.js';
 import { waitFor } from '../../support/wait-for.js';
 
 const rules: TokenRules = {
@@ -58,7 +59,7 @@ onAnyLab('a credential that is refused or replaced', (kit) => {
     const lab = await oauthLab({ clientSecret: 'another' });
     await lab.capture();
     const { stopped } = await lab.deliver();
-    expect(stopped).to.include('service is paused (credential)').and.include('invalid_client');
+    expect(told(stopped)).to.include('service is paused (credential)').and.include('invalid_client');
     expect(await statesOf(kit)).to.have.all.keys('pending');
     expect(lab.sandbox.tokenCounts().requests).to.equal(1);
     const alert = lab.log.find((line) => line.includes('does not accept our credential')) ?? '';

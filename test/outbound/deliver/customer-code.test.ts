@@ -4,6 +4,7 @@ import { insertSampleOrder } from '../../support/change-sample-erp.js';
 import { forged } from '../../support/forged.js';
 import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 import { say } from '../../support/jobs/say.js';
+import { told } from '../../support/told.js';
 
 describe('the customer code of an order', () => {
   const body = JSON.stringify({ customer_code: 'K1', items: [] });
@@ -24,7 +25,7 @@ describe('the customer code of an order', () => {
       [false, 'waybill confirm orders'],
       [true, 'outbox resolve'],
     ] as const)
-      expect(checkCustomerCode({ ...order, ...other }, body, mayBeThere))
+      expect(told(checkCustomerCode({ ...order, ...other }, body, mayBeThere)))
         .to.have.property('reason')
         .that.includes('as K2')
         .and.includes(way);

@@ -3,6 +3,7 @@ import { useStore } from '../../store/stores.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
 import { useLab } from '../../support/jobs/job-lab.js';
 import { pausesOf } from '../../support/jobs/service-of.js';
+import { told } from '../../support/told.js';
 
 const no = { success: false, error: { code: 'E17', message: 'period closed' } };
 const reason = 'HTTP 200, but it says that it failed (success is false) E17: period closed';
@@ -65,7 +66,7 @@ describe('a service that says no with a success status', () => {
       lab.sandbox.setFaults([refuse('GET', '/v2/invoices', body)]);
       const pulled = await lab.pull();
       expect(pulled).to.include({ outcome: 'failed', unlisted: 0 });
-      expect(pulled.reason).to.contain('it says that it failed');
+      expect(told(pulled.reason)).to.contain('it says that it failed');
       const listed = await kit.rows('SELECT amount FROM invoice WHERE unlisted_at IS NULL ORDER BY amount');
       expect(listed).to.deep.equal([{ amount: 101 }, { amount: 102 }]);
     }
@@ -118,7 +119,7 @@ describe('a list of invoices with an amount that is not in the smallest unit', (
       lab.sandbox.setFaults([{ kind: 'status', status: 200, body, match: { path: '/v2/invoices' } }]);
       const pulled = await lab.pull();
       expect(pulled).to.include({ outcome: 'failed', added: 0, unlisted: 0 });
-      expect(pulled.reason).to.match(/the amount of T-\d is [\d.e]+\. .*invoices\.enabled: false/);
+      expect(told(pulled.reason)).to.match(/the amount of T-\d is [\d.e]+\. .*invoices\.enabled: false/);
       const listed = await kit.rows('SELECT amount FROM invoice ORDER BY amount');
       expect(listed).to.deep.equal([{ amount: 101 }, { amount: 102 }]);
       expect(await kit.rows('SELECT * FROM invoice_malformed')).to.deep.equal([]);

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { allowStandby, liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
 import { onAnyLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService } from '../../support/jobs/service-of.js';
+import { told } from '../../support/told.js';
 
 onAnyLab('a standby on another machine', (kit) => {
   const started = async () => {
@@ -17,9 +18,9 @@ onAnyLab('a standby on another machine', (kit) => {
   it('sends nothing until a person allows this very machine', async () => {
     const { lab, here, goLive, allow } = await started();
     await goLive({ ...here, machine: 'office-1' });
-    expect((await lab.deliver()).stopped).to.contain('the machine was office-1');
+    expect(told((await lab.deliver()).stopped)).to.contain('the machine was office-1');
     expect(await allow({ ...here, machine: 'office-3' })).to.equal(null);
-    expect((await lab.deliver()).stopped).to.contain('the machine was office-1');
+    expect(told((await lab.deliver()).stopped)).to.contain('the machine was office-1');
     expect(lab.sandbox.counts().requests).to.equal(0);
     expect(await allow()).to.equal(null);
     await lab.deliver();
@@ -38,7 +39,7 @@ onAnyLab('a standby on another machine', (kit) => {
     await goLive({ ...here, machine: 'office-1' });
     await allow();
     await goLive({ ...here, machine: 'office-2' });
-    expect((await lab.deliver()).stopped).to.contain('the machine was office-2');
+    expect(told((await lab.deliver()).stopped)).to.contain('the machine was office-2');
     expect(lab.sandbox.counts().requests).to.equal(0);
   });
 });

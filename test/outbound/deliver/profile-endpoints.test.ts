@@ -3,6 +3,7 @@ import { readOrder } from '../../../src/inbound/orders/read-order.js';
 import { alertsInWords } from '../../support/alerts.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { messageOf, orderNumbers } from '../../support/jobs/service-of.js';
+import { told } from '../../support/told.js';
 
 onAnyLab('the profile of a service', (kit) => {
   // What hangs on no database is proven once.
@@ -17,7 +18,7 @@ onAnyLab('the profile of a service', (kit) => {
     expect(await lab.pull()).to.deep.include({ outcome: 'proven', pages: 2 });
     expect(paths(lab)[0]).to.equal('/v3/bills?status=unpaid&limit=100&page=1');
     lab.sandbox.setFaults([{ kind: 'status', status: 200, body: page }]);
-    expect((await lab.pull()).reason).to.include('HTTP 200');
+    expect(told((await lab.pull()).reason)).to.include('HTTP 200');
   });
 
   it('says where one invoice is read, and by which answers', async () => {

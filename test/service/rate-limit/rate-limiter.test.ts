@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { RateLimiter } from '../../../src/service/rate-limit/rate-limiter.js';
 import { type Clock, systemClock } from '../../../src/store/clock.js';
+import { told } from '../../support/told.js';
 
 /** A service that notes when each request came in, and answers after a while. */
 class ArrivalLog {
@@ -264,7 +265,7 @@ describe('the rate limiter', () => {
     expect(await limiter.run(async ({ notNow }) => notNow)).to.equal(null);
     const daily = new RateLimiter({ concurrency: 8, limits: [{ requests: 2, windowMs: 86_400_000 }] });
     daily.recall([3_600_000, 60_000], 10_000);
-    expect(await daily.run(async ({ notNow }) => notNow)).to.equal('2 requests in 86400 s are used up');
+    expect(told(await daily.run(async ({ notNow }) => notNow))).to.equal('2 requests in 86400 s are used up');
     expect(daily.usedUp?.waitMs).to.be.closeTo(82_800_000, 1_000);
     limiter.close();
     daily.close();

@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
 import { legacy } from '../../../src/model/facts/fact.js';
 import { useTempDir } from '../../support/temp-dir.js';
+import { told } from '../../support/told.js';
 import { deadPort, startRawServer } from '../raw-server.js';
 import { Clients, created, orderRecord, sending, timed, token } from '../wire-client.js';
 import { SocketLab } from '../wire-lab.js';
@@ -35,7 +36,7 @@ describe('connections', () => {
       };
       const { verdict } = await clients.at(`http://${host}:${port}`).send(sending({ gate }));
       expect(verdict).to.include({ kind: 'unavailable', tls: false });
-      expect(verdict).to.have.property('reason').that.includes('ECONNREFUSED');
+      expect(told(verdict)).to.have.property('reason').that.includes('ECONNREFUSED');
       expect(asked).to.equal(3);
     }
   });
@@ -147,7 +148,7 @@ describe('connections', () => {
       expect(refused.verdict).to.include({ kind: 'unavailable' });
       // And when it says nothing at all until the deadline.
       const silent = await clients.at(`https://127.0.0.1:${plain.port}`, { deadlineSeconds: 0.3 }).send(sending());
-      expect(silent.verdict).to.deep.equal({
+      expect(told(silent.verdict)).to.deep.equal({
         kind: 'unavailable',
         reason: 'no connection within the deadline',
         tls: false,
@@ -208,7 +209,7 @@ describe('connections', () => {
     it('flags a wrong total, and takes another body under the same key for a conflict', async () => {
       sandbox.setFaults([{ kind: 'wrong-total', by: 5, times: 1 }]);
       const first = await client().send(order('total'));
-      expect(first.verdict).to.have.property('flag').that.includes('1305').and.includes('1300');
+      expect(told(first.verdict)).to.have.property('flag').that.includes('1305').and.includes('1300');
       const body = JSON.stringify({ ...orderRecord, note: 'other' });
       const reused = await client().send(sending({ idempotencyKey: 'total', body, record: body }));
       expect(reused.verdict).to.include({ kind: 'conflict', what: 'key_reused' });
