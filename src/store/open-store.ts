@@ -32,7 +32,7 @@ export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
   try {
     const store = new Store(dataSource);
     await migrate(store, dataSource);
-    await refuseOtherSchema(store, await migrationsOf(dataSource));
+    await refuseOtherSchema(store);
     await store.transaction('name itself', async (tx) => {
       // Updates take their keys from the incarnation: a store made anew must not use an old store's keys again.
       if ((await readStoreInfo(tx, 'incarnation')) === null) await writeStoreInfo(tx, 'incarnation', randomUUID());
@@ -137,8 +137,7 @@ function refuseForeignSchema(names: readonly string[]): void {
 }
 
 /** The names of migrations do not tell whether their content was the same. */
-async function refuseOtherSchema(store: Store, done: readonly string[]): Promise<void> {
-  const known = new Set(migrations.map(({ name }) => name));
+async function refuseOtherSchema(store: Store): Promise<void> {
   const found = await store.read('read its columns', (tx) => tx.rows(store.dialect.schemaColumns));
   const columns = found.map(({ tableName, columnName, dataType, isNullable }) => ({
     table: String(tableName),
@@ -146,10 +145,7 @@ async function refuseOtherSchema(store: Store, done: readonly string[]): Promise
     type: String(dataType),
     nullable: String(isNullable),
   }));
-  const difference = schemaDifference(
-    columns,
-    done.some((name) => !known.has(name)),
-  );
+  const difference = schemaDifference(columns);
   if (difference !== null)
     throw new StoreError(
       `The store has another schema than this version of Waybill makes: ${difference}. A development version made it, or somebody changed it. ` +
@@ -182,7 +178,7 @@ export async function openStoreForReading(settings: StoreSettings): Promise<Open
         'The store has an older schema than this version of Waybill: restart the daemon, or say `waybill migrate`.',
       );
     refuseForeignSchema([...done]);
-    await refuseOtherSchema(store, [...done]);
+    await refuseOtherSchema(store);
     return { store, warnings: [] };
   } catch (error) {
     await dataSource.destroy();

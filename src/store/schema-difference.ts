@@ -15,10 +15,9 @@ const named = 5;
  * Compares the columns of a store with those that this version's migrations make: the names of migrations alone do not tell,
  * because a store may come from a development version, or may have been changed by hand. Pure.
  * @param found all columns of its database; tables that are not Waybill's are left out
- * @param isExpanded whether a later version has added columns
  * @returns the differences in words; null where there are none
  */
-export function schemaDifference(found: readonly CatalogueColumn[], isExpanded: boolean): string | null {
+export function schemaDifference(found: readonly CatalogueColumn[]): string | null {
   const have = new Map(
     found
       .filter(({ table }) => Object.hasOwn(schemaTables, table))
@@ -31,9 +30,10 @@ export function schemaDifference(found: readonly CatalogueColumn[], isExpanded: 
   const changed = [...expected]
     .filter(([name, kind]) => have.has(name) && have.get(name) !== kind)
     .map(([name, kind]) => `${name} is ${have.get(name)} instead of ${kind}`);
-  const added = isExpanded
-    ? []
-    : [...have.keys()].filter((name) => !expected.has(name)).map((name) => `${name} is new`);
+  // A column that may be NULL is one that a later version has added: nothing here notices it.
+  const added = [...have]
+    .filter(([name, kind]) => !expected.has(name) && !kind.endsWith('NULL'))
+    .map(([name]) => `${name} is new`);
   const all = [...missing, ...changed, ...added];
   if (all.length === 0) return null;
   const more = all.length > named ? [`and ${all.length - named} more`] : [];

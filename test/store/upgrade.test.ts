@@ -199,7 +199,11 @@ onEveryStore('a store of the first schema', (kit) => {
     await change('ALTER TABLE lease ADD COLUMN holder_process BIGINT NULL');
     for (const refusal of await refusals())
       expect(refusal).to.include('lease.holder_process is number or NULL instead of text or NULL');
-    await change('ALTER TABLE lease ADD COLUMN mine INT NULL');
+    await change('ALTER TABLE lease DROP COLUMN holder_process');
+    await change('ALTER TABLE lease ADD COLUMN holder_process VARCHAR(160) NULL');
+    await change('ALTER TABLE lease ADD COLUMN later INT NULL');
+    expect(await refusals()).to.deep.equal([null, null]);
+    await change('ALTER TABLE lease ADD COLUMN mine INT NOT NULL DEFAULT 0');
     for (const refusal of await refusals()) expect(refusal).to.include('lease.mine is new');
   });
 });
