@@ -265,6 +265,11 @@ const table: { [row: string]: Row[] } = {
   ],
   'unknown customer': [
     {
+      title: 'a 404 whose body repeats the order, and with it the customer',
+      exchange: answer(404, { ...coded('not_here', 'no such thing'), request: { customer_code: 'K1' } }),
+      expected: { kind: 'refused' },
+    },
+    {
       title: '404 of an order',
       exchange: answer(404, coded('customer_not_found')),
       expected: { kind: 'unknown_customer' },
@@ -324,6 +329,31 @@ describe('the verdict', () => {
       }
     });
   }
+
+  describe('words of the record that the service repeats', () => {
+    const remarks = ['repair in progress, call first', 'already exists elsewhere', 'ask for idempotency', 'customer'];
+    for (const remark of remarks)
+      it(`decide nothing: "${remark}"`, () => {
+        const rejected = { remark };
+        for (const status of [404, 409, 422]) {
+          const { kind } = decide(answer(status, { ...coded('order_shipped', 'It has left.'), rejected }));
+          expect(kind, String(status)).to.equal('refused');
+        }
+        const gone = answer(404, { ...coded('order_not_found', 'Gone.'), request: { customer_code: 'K1' } });
+        expect(decide(gone, orderRemoval).kind).to.equal('delivered');
+      });
+
+    it('count as they are where the body is no JSON', () => {
+      expect(decide(answer(409, '<html><p>A request is in progress</p>')).kind).to.equal('busy');
+      expect(decide(answer(409, '"it already exists"'))).to.include({ kind: 'conflict', what: 'already_exists' });
+    });
+
+    it('are looked for at the places that the profile names', () => {
+      const told = service({ errorBody: { code: ['fault.no'], message: ['fault.text'] } });
+      const body = { fault: { no: 7, text: 'a request is in progress' }, error: { message: 'already exists' } };
+      expect(decide(answer(409, body), order, told).kind).to.equal('busy');
+    });
+  });
 
   it('flags a total that is not what the lines add up to, and only where it is asked to', () => {
     const wrong = answer(201, { ...ack, total: 1301 });

@@ -2,14 +2,18 @@ import { z } from 'zod';
 import { usualErrorPlaces } from '../../model/verdict.js';
 import { choice, group, place, regularExpression, text, whole } from './value-types.js';
 
-/** One way to recognise an answer: its status, and if given its error code or a pattern found in its body. */
+/** One way to recognise an answer: its status, and if given its error code or a pattern found in its words. */
 export const answer = z
   .strictObject({
     status: whole(200, 599).describe(
       'Status of the answer. One below 300 matches only if the answer itself says that it failed, as by success: false.',
     ),
     code: text.optional().describe('Error code in the body, found by service.errorBody.code.'),
-    pattern: regularExpression.optional().describe('Regular expression to find in the body.'),
+    pattern: regularExpression
+      .optional()
+      .describe(
+        "Regular expression to find in the error's code and message, which are where `service.errorBody` says; in the whole body only where that is no JSON.",
+      ),
   })
   .refine(
     ({ status, code, pattern }) => status >= 300 || code !== undefined || pattern !== undefined,

@@ -94,7 +94,8 @@ interface RecoveryFacts {
 interface LaneFacts {
   /** Equal refusals in a row. */
   equal_refusals: { count: number; reason: PartFact };
-  quiet_hours: { untilMs: number };
+  /** `timeZone`: that of the schedule, in which people have set them. */
+  quiet_hours: { untilMs: number; timeZone: string };
   /** The credential may be another one: one request goes to see whether the service takes it. */
   credential_perhaps_new: NoData;
   limits_allow_more: NoData;

@@ -127,7 +127,7 @@ export class QuietClock {
           lane,
           cause: 'quiet' as const,
           until_at: period.toMs,
-          reason: { code: 'quiet_hours' as const, untilMs: period.toMs },
+          reason: { code: 'quiet_hours' as const, untilMs: period.toMs, timeZone: this.schedule.timeZone },
           actor: 'schedule',
           since_at: period.fromMs,
         },

@@ -1,3 +1,4 @@
+import { DateTime } from 'luxon';
 import type { SendingFacts } from '../../model/facts/sending.js';
 import { openOutside } from '../../model/outside.js';
 import { shellWord } from '../../model/shell-word.js';
@@ -102,7 +103,10 @@ export const sendingWords: WordsFor<SendingFacts> = {
   before_keys_changed: ({ reason }, say) => `Before the keys changed: ${say.fact(reason)}`,
 
   equal_refusals: ({ count, reason }, say) => `${count} equal refusals in a row: ${say.fact(reason)}`,
-  quiet_hours: ({ untilMs }, say) => `quiet until ${say.time(untilMs)} (schedule.quietHours)`,
+  quiet_hours: ({ untilMs, timeZone }) => {
+    const until = DateTime.fromMillis(untilMs, { zone: timeZone }).toFormat('yyyy-MM-dd HH:mm');
+    return `quiet until ${until} ${timeZone} (schedule.quietHours)`;
+  },
   credential_perhaps_new: () =>
     'the credential may be another one; one request goes to see whether the service takes it',
   limits_allow_more: () => 'the limits of the settings allow more',
