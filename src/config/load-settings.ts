@@ -138,9 +138,12 @@ function advice({ webhooks, orders, customers }: Settings, isGiven: (path: strin
 
 let remembered: Map<string, LoadedSettings> | null = null;
 
-/** From here on, a folder whose local.yaml says the same is read once. For tests that run thousands of commands in one process. */
+/**
+ * Reads a folder whose local.yaml says the same once from here on, and forgets what was read before. For tests that run
+ * thousands of commands in one process.
+ */
 export function rememberSettings(): void {
-  remembered ??= new Map();
+  remembered = new Map();
 }
 
 /**

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { allCommands, run } from '../../src/cli/run.js';
-import { rememberSettings } from '../../src/config/load-settings.js';
 import { projectRoot } from '../support/project-root.js';
 import { drawHistory, type History, kindOf, namesOf, shrink, type Told, tell, vocabulary } from './history.js';
 import { knownFaults } from './known-faults.js';
@@ -45,7 +44,6 @@ export async function main(argv: readonly string[]): Promise<number> {
   process.env.WAYBILL_SERVICE_TOKEN = 'a-simulated-token';
   interceptNetwork();
   interceptStore();
-  rememberSettings();
   await loadEverything();
   const areas = vocabulary(await allCommands());
   // To look for what is not known yet.
@@ -109,6 +107,7 @@ async function tellAll(
     const { wrong, story } = smallest === history ? end : await told(smallest);
     if (isJson) say(JSON.stringify({ seed: history.seed, kind, wrong, story, history: smallest }));
     else sayStory(history, wrong, story);
+    if (argv.includes('--until-found')) break;
   }
   const seconds = (real.performanceNow() - begunAt) / 1000;
   const summary = { histories: count, found, steps, seconds: Math.round(seconds), ...pairs.close() };

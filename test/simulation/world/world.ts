@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { loadSettings } from '../../../src/config/load-settings.js';
+import { loadSettings, rememberSettings } from '../../../src/config/load-settings.js';
 import { Disk, replaceDisk } from '../machine/disk.js';
-import { closeIdle, realFs } from '../machine/intercept.js';
+import { closeIdle, listening, realFs } from '../machine/intercept.js';
 import { Machine, replaceMachine, SimProcess, type Strike } from '../machine/machine.js';
 import { deskUser } from './desk-user.js';
 import { Dice } from './dice.js';
@@ -92,6 +92,8 @@ export class World {
     this.machine = new Machine(seed);
     replaceMachine(this.machine);
     replaceDisk(this.disk);
+    rememberSettings();
+    listening.clear();
     realFs.rmSync(folder, { recursive: true, force: true });
     for (const name of ['config', 'store', 'erp', 'files']) realFs.mkdirSync(join(folder, name), { recursive: true });
     this.erp = new Erp(join(folder, 'erp', 'erp.sqlite'), this.machine);
