@@ -162,6 +162,11 @@ export async function tell(
   const story: string[] = [];
   const note = (what: string) => story.push(`${stamp(world)} ${what.replaceAll(folder, '…')}`);
   const known = new Set<string>();
+  const unknownOf = (seen: readonly string[]) => {
+    const judged = setKnownAside(seen, world);
+    for (const fault of judged.known) known.add(fault);
+    return judged.unknown;
+  };
   let steps = 0;
   try {
     watchEffects(world);
@@ -180,13 +185,13 @@ export async function tell(
       steps++;
       if (what !== null) note(what);
       const pruned = world.daemon ? wrongHistory(world) : [];
-      for (const fault of setKnownAside(world)) known.add(fault);
+      for (const seen of [world.wrong, world.service.wrong]) seen.splice(0, seen.length, ...unknownOf(seen));
       const wrong = [...world.wrong, ...world.service.wrong, ...wrongCommands(world), ...wrongKeys(world), ...pruned];
       if (wrong.length > 0) return { wrong, known, story, steps, arrivals: world.service.arrivals };
     }
     const wrong = await heal(world, new Dice(history.seed ^ 0xbea1), note, doctor);
     return {
-      wrong: [...new Set([...world.wrong, ...world.service.wrong, ...wrong])],
+      wrong: unknownOf([...new Set([...world.wrong, ...world.service.wrong, ...wrong])]),
       known,
       story,
       steps,
@@ -194,6 +199,8 @@ export async function tell(
     };
   } finally {
     world.close();
+    // What its processes had under way ends before the next history begins.
+    await world.machine.run(0);
   }
 }
 

@@ -158,15 +158,15 @@ async function prove(areas: ReturnType<typeof vocabulary>, folder: string): Prom
   const history = soundHistory({ ...personality, flagsRefusals: false, customerIds: 'code' });
   const sound = await tell(history, areas, run, folder);
   say(JSON.stringify({ done: 'nothing', wanted: null, found: sound.wrong }));
-  for (const { name, steps, personality: special } of knownFaults) {
+  for (const { name: fault, steps, personality: special } of knownFaults) {
     const given = { ...history, personality: { ...history.personality, ...special } };
     const { known } = await tell(
-      { ...given, steps: steps.map((step) => ({ name: step, seed: 1 })) },
+      { ...given, steps: steps.map(([name, seed]) => ({ name, seed })) },
       areas,
       run,
       folder,
     );
-    say(JSON.stringify({ done: `nothing; still open: ${name}`, wanted: name, found: [...known] }));
+    say(JSON.stringify({ done: `nothing; still open: ${fault}`, wanted: fault, found: [...known] }));
   }
   let missed = sound.wrong.length;
   for (const [done, { kind, doctor }] of Object.entries(doctored)) {

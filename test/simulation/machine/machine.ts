@@ -126,9 +126,12 @@ export class Machine {
 
 let current = new Machine(0);
 
-/** The machine on which everything runs that asks for the time, waits, or rolls dice. */
+/**
+ * The machine on which everything runs that asks for the time, waits, or rolls dice. A process that outlives its history, for
+ * as long as a promise takes, stays on its own.
+ */
 export function machine(): Machine {
-  return current;
+  return running.getStore()?.machine ?? current;
 }
 
 /** Another history begins, on another machine. */
@@ -147,7 +150,8 @@ export class Gone extends Error {
   override readonly name = 'Gone';
 }
 
-const never = new Promise<never>(() => undefined);
+/** A promise of its own for each that waits: one for all would keep them, and all that they hold. */
+const never = () => new Promise<never>(() => undefined);
 
 /** One process of Waybill on the simulated machine. */
 export class SimProcess {
@@ -209,7 +213,7 @@ export class SimProcess {
       else this.freeze();
     }
     while (this.state === 'frozen') await this.#thawed;
-    if (!this.isThere) await never;
+    if (!this.isThere) await never();
   }
 
   /** Throws for a process that is no longer there: what it would do now has no effect. */

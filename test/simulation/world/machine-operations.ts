@@ -122,8 +122,10 @@ export const machineOperations: Operations = {
     await world.machine.run(2 * minuteMs, () => frozen.every((one) => one === world.daemon || one.state !== 'running'));
     return `${frozen.map(({ argv }) => argv.join(' ')).join(' and ')} goes on`;
   },
-  'set the clock': ({ machine }, dice) => {
+  'set the clock': (world, dice) => {
+    const { machine } = world;
     machine.wallOffsetMs = dice.pick([0, 0, -2, 2, -45, 45, -26 * 60, 26 * 60, 800 * 24 * 60]) * minuteMs;
+    world.wallWasAhead ||= machine.wallOffsetMs > 0;
     return `the clock is set ${machine.wallOffsetMs / minuteMs} min off`;
   },
   'the machine sleeps': async (world, dice) => {

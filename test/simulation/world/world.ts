@@ -62,6 +62,9 @@ export class World {
   /** Lines of the audit that were there, and when they were written by a clock that nobody can set. */
   auditSeen = new Map<number, number>();
   readonly auditSince = new Map<number, number>();
+  auditLookedAtMs = 0;
+  /** The clock on the wall was once set ahead. */
+  wallWasAhead = false;
   /** The shortest time that the settings ever let the audit be kept. */
   leastAuditDays = 730;
   /** When the last pass over the ERP began that came to its end. */
