@@ -141,7 +141,7 @@ async function serve({ flavour: { name }, sandbox, waybill }: Served): Promise<v
     parked.map((one) => one.park_class),
     name + JSON.stringify(parked),
   ).to.deep.equal(['refused']);
-  expect(parked[0]?.reason, name).to.include('name is longer than 60');
+  expect(parked[0]?.reason_data, name).to.include('name is longer than 60');
 
   sandbox.setFaults(faults);
   await syncOnce(waybill);
@@ -180,7 +180,7 @@ async function serve({ flavour: { name }, sandbox, waybill }: Served): Promise<v
   sandbox.change({ forbidden: true });
   await insertSampleOrder(target, { time: '2026-06-01 11:00:00.000000' });
   const { pull } = await syncOnce(waybill);
-  expect(pull?.reason, name).to.include('This account may not do that');
+  expect(JSON.stringify(pull?.reason), name).to.include('This account may not do that');
   const { folder } = waybill.options;
   for (const file of readdirSync(folder).filter((one) => one.startsWith('waybill.sqlite')))
     expectNoSecret(`${name}: ${file}`, readFileSync(join(folder, file)).toString('latin1'));

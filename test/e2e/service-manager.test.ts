@@ -107,7 +107,7 @@ describe('A daemon and the machine it runs on', function () {
     writeFileSync(tokenFile, 'canary-token-of-yesterday', { mode: 0o600 });
     write({});
     const daemon = start(waybill);
-    await daemon.line(({ message }) => message.includes('does not accept our credential'));
+    await daemon.line(({ alert }) => String(alert).includes('does not accept our credential'));
 
     write({ log: { level: 'loud' } });
     daemon.kill('SIGHUP');

@@ -184,7 +184,7 @@ export const echoes: Scenario[] = [
           return found.n > 0;
         }),
       ),
-    meets: /about ord_\[secret\]/,
+    meets: /ord_\[secret\]/,
   },
   {
     name: 'an API key, echoed in a refusal',
