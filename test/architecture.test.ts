@@ -57,7 +57,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   [INVOICES]: [DELIVER, OUTBOX, 'service', ...BASE],
   [ORDERS]: [DELIVER, OUTBOX, 'service', ...BASE],
   'inbound/webhooks': [INVOICES, ORDERS, DELIVER, OUTBOX, 'service', ...BASE],
-  'inbound/write-back': [INVOICES, DELIVER, OUTBOX, 'erp', ...BASE],
+  // People read in the ERP why a record is parked: this is an edge too.
+  'inbound/write-back': [INVOICES, DELIVER, OUTBOX, 'erp', WORDS, ...BASE],
   service: ['store', 'model', TYPES_OF_SETTINGS],
   erp: ['db', V8, 'model', TYPES_OF_SETTINGS],
   audit: ['store', 'model'],
@@ -73,7 +74,7 @@ const ALLOWED: Record<string, readonly string[]> = {
 };
 
 /** Rooms in which a sentence is still made of a fact too early. Empty, once all reasons are facts. */
-const NOT_YET = ['operator', ...OUTBOUND];
+const NOT_YET = ['operator', CAPTURE];
 for (const room of NOT_YET) ALLOWED[room] = [...(ALLOWED[room] ?? []), WORDS];
 
 /** Only these commands may start a stand-in; the rest of the command line is for real work. */

@@ -66,7 +66,9 @@ function showProblems(
 ): void {
   output.table(
     ['line', 'key', 'what is wrong'],
-    problems.slice(0, shownProblems).map(({ line, sourceKey, why }) => [line, sourceKey, shorten(why, 160)]),
+    problems
+      .slice(0, shownProblems)
+      .map(({ line, sourceKey, why }) => [line, sourceKey, shorten(output.tell(why), 160)]),
     { total: problemCount },
   );
   output.line(

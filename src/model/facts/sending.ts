@@ -77,6 +77,22 @@ interface ClosedFacts {
   customer_code_differs: NamesRecord & { named: string; bound: string; mayBeThere: boolean };
 }
 
+/** Why a person's list can't say that a record of the ERP is one at the service. */
+interface AdoptionFacts {
+  has_other_id: { boundTo: string };
+  id_is_of_other: NamesRecord & { serviceId: string };
+  /** No eligible row of the ERP has the key. */
+  key_not_in_erp: NoData;
+  /** The row can't be mapped, so there is nothing to compare with. */
+  nothing_to_compare: { problem: PartFact };
+  /** The service knows customers by their code, and the ERP has another one. */
+  code_is_other: { found: string | null; serviceId: string };
+  /** A list names a key or an id twice. */
+  stands_twice: { what: 'key' | 'id'; value: string; line: number };
+  is_being_sent: NoData;
+  was_removed_by_us: NoData;
+}
+
 /** What a lost store leaves unknown, and what an import brings. */
 interface RecoveryFacts {
   perhaps_sent_before_loss: { isProvable: boolean };
@@ -115,5 +131,5 @@ interface LaneFacts {
 }
 
 /** Facts about a message on its way to the service: why it waits, is flagged, parked or closed. */
-export interface SendingFacts extends FlagFacts, DoubtFacts, ClosedFacts, RecoveryFacts, LaneFacts {}
+export interface SendingFacts extends FlagFacts, DoubtFacts, ClosedFacts, AdoptionFacts, RecoveryFacts, LaneFacts {}
 export type SendingFact = FactOf<SendingFacts>;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
+import { type Fact, legacy } from '../../model/facts/fact.js';
 import { rowFact } from '../../model/facts/rows.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -9,7 +10,6 @@ import { idIsCode } from '../../service/acknowledgement.js';
 import { type Lease, lockLease } from '../../store/lease.js';
 import { inChunks } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { tell } from '../../words/words.js';
 import { acquireCaptureLease } from '../capture/capture-result.js';
 import { respell } from '../capture/known-records.js';
 import { contentHash, identityOf } from '../capture/plan-row.js';
@@ -45,7 +45,7 @@ export interface AdoptFileResult {
   /** Orders whose customer the service has not acknowledged: changes to them wait for it. */
   ordersWithoutCustomer: number;
   /** What is wrong with the list; then nothing was written, except for what `bound` says. */
-  problems: { line: number; sourceKey: string | null; why: string }[];
+  problems: { line: number; sourceKey: string | null; why: Fact }[];
   problemCount: number;
 }
 
@@ -114,12 +114,12 @@ class Adopting {
       for (const one of chunk) {
         this.result.lines++;
         if ('problem' in one) {
-          this.#problem(one.line, null, one.problem);
+          this.#problem(one.line, null, legacy(one.problem));
           continue;
         }
         const twice =
-          this.#twice(firstOf.key, one.sourceKey, one.line, 'the key') ??
-          this.#twice(firstOf.id, one.serviceId, one.line, 'the id');
+          this.#twice(firstOf.key, one.sourceKey, one.line, 'key') ??
+          this.#twice(firstOf.id, one.serviceId, one.line, 'id');
         if (twice === null) claims.push(one);
         else this.#problem(one.line, one.sourceKey, twice);
       }
@@ -228,7 +228,7 @@ class Adopting {
       const record = {
         ...(known.get(sourceKey) as NonNullable<ReturnType<typeof known.get>>),
         row: row && {
-          unmapped: row.content.mapped ? null : tell(rowFact(row.content.problems)),
+          unmapped: row.content.mapped ? null : rowFact(row.content.problems),
           customerCode: row.content.mapped ? row.content.record.customer_code : null,
         },
       };
@@ -264,13 +264,13 @@ class Adopting {
     return new Map(page.rows.map((row) => [row.sourceKey, row]));
   }
 
-  #twice(seen: Map<string, number>, value: string, line: number, what: string): string | null {
+  #twice(seen: Map<string, number>, value: string, line: number, what: 'key' | 'id'): Fact | null {
     const first = seen.get(value);
     if (first === undefined) seen.set(value, line);
-    return first === undefined ? null : `${what} ${value} stands in line ${first} already`;
+    return first === undefined ? null : { code: 'stands_twice', what, value, line: first };
   }
 
-  #problem(line: number, sourceKey: string | null, why: string, result = this.result): void {
+  #problem(line: number, sourceKey: string | null, why: Fact, result = this.result): void {
     result.problemCount++;
     if (result.problems.length < maxProblems) result.problems.push({ line, sourceKey, why });
   }

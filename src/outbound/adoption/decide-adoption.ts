@@ -1,3 +1,4 @@
+import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { MessageState, Operation, ParkClass } from '../outbox/message.js';
 
@@ -19,7 +20,7 @@ export interface AdoptableMessage {
 
 export interface AdoptableRecord {
   /** The eligible row of the ERP; null: there is none. */
-  row: { unmapped: string | null; customerCode: string | null } | null;
+  row: { unmapped: Fact | null; customerCode: string | null } | null;
   binding: { serviceId: string } | null;
   /** What is remembered of a record that was removed at the service. */
   closed: { revision: number; generation: number } | null;
@@ -37,7 +38,7 @@ export type AdoptionDecision =
   | { to: 'bound'; revision: number; generation: number; supersedes: number[]; newest: number | null; isOurs: boolean }
   /** It is bound to this id already. */
   | { to: 'known' }
-  | { to: 'refused'; why: string };
+  | { to: 'refused'; why: Fact };
 
 /**
  * What follows from what a person says a record is at the service. Pure; one question a paragraph.
@@ -47,27 +48,21 @@ export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord, id
   const { entity, serviceId } = claim;
   const { row, binding, closed, messages, idBelongsTo } = record;
   if (binding?.serviceId === serviceId) return { to: 'known' };
-  if (binding) return refuse(`it is bound to ${binding.serviceId} already`);
-  if (idBelongsTo !== null) return refuse(`${serviceId} is the ${entity} with the key ${idBelongsTo} already`);
+  if (binding) return refuse({ code: 'has_other_id', boundTo: binding.serviceId });
+  if (idBelongsTo !== null) return refuse({ code: 'id_is_of_other', entity, sourceKey: idBelongsTo, serviceId });
 
-  if (row === null)
-    return refuse(
-      'no eligible row of the ERP has this key; keys are compared letter by letter, and a spreadsheet may have dropped zeros before a number',
-    );
-  if (row.unmapped !== null)
-    return refuse(`its row can't be mapped, so that Waybill has nothing to compare with: ${row.unmapped}`);
+  if (row === null) return refuse({ code: 'key_not_in_erp' });
+  if (row.unmapped !== null) return refuse({ code: 'nothing_to_compare', problem: row.unmapped });
   // Where the service gives no ids of its own, a customer's address is made from its code.
   if (entity === 'customer' && idIsCode && row.customerCode !== serviceId)
-    return refuse(`the service knows customers by their code, and the ERP says ${row.customerCode}, not ${serviceId}`);
+    return refuse({ code: 'code_is_other', found: row.customerCode, serviceId });
 
-  if (messages.some(({ state }) => state === 'sending'))
-    return refuse('it is being sent right now: try again in a minute');
+  if (messages.some(({ state }) => state === 'sending')) return refuse({ code: 'is_being_sent' });
   const mayExist = ({ state, parkClass }: AdoptableMessage) =>
     state === 'in_doubt' || (state === 'parked' && parkClass === 'unproven');
 
   const newest = messages.at(-1);
-  if (newest?.operation === 'delete' && newest.state === 'delivered')
-    return refuse('it was removed at the service by Waybill; a row that is back is sent as a new record');
+  if (newest?.operation === 'delete' && newest.state === 'delivered') return refuse({ code: 'was_removed_by_us' });
   return {
     to: 'bound',
     // A removal that was imported may be newer than what this store has said of the record.
@@ -79,6 +74,6 @@ export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord, id
   };
 }
 
-function refuse(why: string): AdoptionDecision {
+function refuse(why: Fact): AdoptionDecision {
   return { to: 'refused', why };
 }

@@ -88,6 +88,19 @@ export const sendingWords: WordsFor<SendingFacts> = {
       : "If the ERP is right, run `waybill explain` for the customer, settle what it waits for, and then run `waybill confirm orders`; otherwise correct the customer's code in the ERP.",
   }),
 
+  has_other_id: ({ boundTo }) => `it is bound to ${boundTo} already`,
+  id_is_of_other: ({ entity, sourceKey, serviceId }) =>
+    `${serviceId} is the ${entity} with the key ${sourceKey} already`,
+  key_not_in_erp: () =>
+    'no eligible row of the ERP has this key; keys are compared letter by letter, and a spreadsheet may have dropped zeros before a number',
+  nothing_to_compare: ({ problem }, say) =>
+    `its row can't be mapped, so that Waybill has nothing to compare with: ${say.fact(problem)}`,
+  code_is_other: ({ found, serviceId }) =>
+    `the service knows customers by their code, and the ERP says ${found}, not ${serviceId}`,
+  stands_twice: ({ what, value, line }) => `the ${what} ${value} stands in line ${line} already`,
+  is_being_sent: () => 'it is being sent right now: try again in a minute',
+  was_removed_by_us: () => 'it was removed at the service by Waybill; a row that is back is sent as a new record',
+
   perhaps_sent_before_loss: ({ isProvable }) =>
     isProvable
       ? 'It may have been sent before the store was lost.'

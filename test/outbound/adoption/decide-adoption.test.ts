@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { legacy } from '../../../src/model/facts/fact.js';
 import { compareWithShown } from '../../../src/outbound/adoption/adopt-found.js';
 import {
   type AdoptableMessage,
@@ -9,6 +10,7 @@ import {
 import { nextRevision } from '../../../src/outbound/capture/next-revision.js';
 import { composePatch } from '../../../src/outbound/outbox/compose-update.js';
 import { messageStates } from '../../../src/outbound/outbox/message.js';
+import { told } from '../../support/told.js';
 
 const claim = { entity: 'customer' as const, sourceKey: '7', serviceId: 'K7' };
 const record: AdoptableRecord = {
@@ -29,7 +31,7 @@ const message = (over: Partial<AdoptableMessage> = {}): AdoptableMessage => ({
 });
 const why = (over: Partial<AdoptableRecord>, what = claim as Parameters<typeof decideAdoption>[0]) => {
   const decision = decideAdoption(what, { ...record, ...over }, true);
-  return decision.to === 'refused' ? decision.why : decision.to;
+  return decision.to === 'refused' ? told(decision.why) : decision.to;
 };
 
 describe('what follows when a person says which record at the service is ours', () => {
@@ -67,7 +69,7 @@ describe('what follows when a person says which record at the service is ours', 
 
   it('refuses what the ERP does not have, or can not say', () => {
     expect(why({ row: null })).to.contain('letter by letter');
-    expect(why({ row: { unmapped: 'no name', customerCode: null } })).to.contain('no name');
+    expect(why({ row: { unmapped: legacy('no name'), customerCode: null } })).to.contain('no name');
     expect(why({ row: { unmapped: null, customerCode: 'k7' } })).to.contain('k7');
     expect(
       why({ row: { unmapped: null, customerCode: 'K1' } }, { ...claim, entity: 'order', serviceId: 'ord_1' }),
