@@ -1,5 +1,5 @@
 import type { Fact } from '../model/facts/fact.js';
-import { isOutside, shortened } from '../model/outside.js';
+import { isOutside, outside, shortened } from '../model/outside.js';
 
 /** Longest JSON of a fact's data, in characters. The column is wider. */
 const maxData = 4_000;
@@ -28,12 +28,19 @@ export function factColumns(fact: Fact | null): FactColumns {
 }
 
 /**
- * Reads a fact from its columns. The code may be one of a later version: `words/` prints those as they are.
- * @throws SyntaxError where the data is no JSON
+ * Reads a fact from its columns. The code may be one of a later version: `words/` prints those as they are. Data that is no
+ * JSON object becomes the text of a `legacy` fact, because one damaged row must not stop a list of all.
  */
 export function factOf<Known extends Fact>(code: string | null, data: string | null): Known | null {
   if (code === null) return null;
-  return { ...(JSON.parse(data ?? '{}') as object), code } as unknown as Known;
+  try {
+    const members: unknown = JSON.parse(data ?? '{}');
+    if (typeof members === 'object' && members !== null && !Array.isArray(members))
+      return { ...members, code } as unknown as Known;
+  } catch {
+    // Told as it is.
+  }
+  return { code: 'legacy', text: outside(`${code} ${data}`) } as unknown as Known;
 }
 
 /** The columns of a fact in a row that was read. */

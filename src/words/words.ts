@@ -80,11 +80,18 @@ function sentenceOf(fact: Fact, reader: Reader): Sentence {
     ofPart ??= remedy;
     return text;
   };
-  const said = words(fact, {
-    time: (ms) => reader.time(ms),
+  const say = {
+    time: (ms: number) => reader.time(ms),
     fact: tellPart,
-    remedy: (part) => remedyFor(part as Fact, reader),
-  });
+    remedy: (part: PartFact) => remedyFor(part as Fact, reader),
+  };
+  let said: string | Sentence;
+  try {
+    said = words(fact, say);
+  } catch {
+    // Its data is not what this version writes under the code. One damaged fact must not stop a list of all.
+    return { text: unknownCode(fact), remedy: null };
+  }
   // What helps against the failure that a fact tells of helps against the fact.
   return typeof said === 'string' ? { text: said, remedy: ofPart } : said;
 }

@@ -5,6 +5,7 @@ import { type ChangePosition, ErpError, type ErpPage, type ReadOrder } from '../
 import { Secret } from '../../src/model/secret.js';
 import { type Mapping, openReader, orderRows, spyOn, TABLES, usePostgresLab } from '../erp/erp-lab.js';
 import { erpReaderContract } from '../erp/erp-reader-contract.js';
+import { problemsInWords } from '../erp/problems-in-words.js';
 import { freePort } from '../support/free-port.js';
 import { type Postgres, startPostgres } from '../support/postgres.js';
 
@@ -286,7 +287,7 @@ describe('an ERP on PostgreSQL', () => {
             orders: { ...orders, fields, lines: { ...lines, fields: lineFields } },
           }).sweep('order', null, 10)
         ).rows;
-        expect(order?.content).to.have.property('reason').that.includes('name holds bytes that are not text');
+        expect(problemsInWords(order?.content as never)).to.include('name holds bytes that are not text');
       } finally {
         await ascii.end();
         await root.query('DROP DATABASE ascii WITH (FORCE)');

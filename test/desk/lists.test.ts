@@ -8,8 +8,10 @@ import { confirmDrop } from '../../src/inbound/invoices/drop-brake.js';
 import { listInvoices } from '../../src/inbound/invoices/list-invoices.js';
 import { readAnnounced } from '../../src/inbound/webhooks/read-announced.js';
 import { insertEvent } from '../../src/inbound/webhooks/webhook-rows.js';
+import { outside } from '../../src/model/outside.js';
 import { Secret } from '../../src/model/secret.js';
 import { newestFirst } from '../../src/operator/lists/browse.js';
+import { factColumns } from '../../src/store/fact-columns.js';
 import { type Lab, onSqliteLabAnd, withServiceLease } from '../support/jobs/job-lab.js';
 import { withMethod } from '../support/jobs/with-method.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
@@ -212,8 +214,12 @@ onSqliteLabAnd('mysql', 'lists at the desk', (kit) => {
 
   it('let no cell run in a spreadsheet, and no secret into a file', async () => {
     await deliverMany(1);
-    await run(
-      `UPDATE outbox_message SET reason_code='legacy', reason_data='{"text":{"outside":"=HYPERLINK(\\"http://evil\\") secret-of-the-service"}}'`,
+    const { code, data } = factColumns({
+      code: 'legacy',
+      text: outside('=HYPERLINK("http://evil") secret-of-the-service'),
+    });
+    await kit.store.transaction('plant it', (tx) =>
+      tx.run('UPDATE outbox_message SET reason_code=?, reason_data=?', [code, data]),
     );
     const { rows } = csvOf((await rita.open('outbox.csv')).body);
     expect(rows[0]?.[8]).to.equal(`'=HYPERLINK("http://evil") [secret]`);

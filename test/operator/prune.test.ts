@@ -160,7 +160,15 @@ onEveryLab('pruning', (kit) => {
         await insertRows(tx, 'reconciliation', [{ ...tally, started_at: now, progress_at: now, ended_at: now }]);
       }
       const [{ id }] = await tx.select('SELECT MAX(id) AS id FROM reconciliation');
-      const finding = { run_id: id, kind: 'missing', cause: 'unknown', entity: 'order', reason: 'r', fields: '[]' };
+      const finding = {
+        run_id: id,
+        kind: 'missing',
+        cause: 'unknown',
+        entity: 'order',
+        reason_code: 'legacy',
+        reason_data: '{"text":{"outside":"r"}}',
+        fields: '[]',
+      };
       const findings = Array.from({ length: 30 }, (_, nth) => ({ ...finding, source_key: `${nth}` }));
       await insertRows(tx, 'reconcile_finding', findings);
     });

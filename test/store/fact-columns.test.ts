@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Fact } from '../../src/model/facts/fact.js';
 import { openOutside, outside } from '../../src/model/outside.js';
 import { factColumns, factOf } from '../../src/store/fact-columns.js';
 import { plainData, tell } from '../../src/words/words.js';
@@ -18,6 +19,14 @@ describe('a fact in two columns', () => {
     const { data } = factColumns({ code: 'left_with_status', column: 'status', value });
     expect(data?.length).to.be.below(4_000);
     expect(openOutside(JSON.parse(data ?? '').value)).to.match(/^x+…$/);
+  });
+
+  it('that is damaged in the store is told as it is, whatever its data are', () => {
+    for (const data of ['{"text":', '[]', '7', '"x"', 'null', null, '{}', '{"value":7,"column":{"outside":"x"}}'])
+      for (const code of ['legacy', 'left_with_status', 'total_differs', 'several_problems', 'unknown'])
+        expect(tell(factOf(code, data) as Fact), `${code} ${data}`)
+          .to.be.a('string')
+          .and.not.equal('');
   });
 
   it('with a code of a later version is told as it is', () => {

@@ -207,7 +207,9 @@ onAnyLab('the remedy of what a scan finds about a record', (kit) => {
       await carryOut(given, remedy);
       const after = [await works(given.lab, options), await works(given.lab, options)];
       expect(after.flatMap(factsOf).filter((one) => one.code === code)).to.deep.equal([]);
-      const parked = await kit.rows("SELECT source_key, reason FROM outbox_message WHERE state='parked'");
+      const parked = await kit.rows(
+        "SELECT source_key, reason_code, reason_data FROM outbox_message WHERE state='parked'",
+      );
       expect(parked).to.deep.equal([]);
     });
 });

@@ -221,7 +221,7 @@ onServers('nodes of a cluster', (store) => {
     const second = await start(b);
     await waitFor('the other one to lead', async () => (second.lease.leads ? true : null));
     const { stopped } = await first.result;
-    expect(stopped).to.equal('the delivery lease went to another process');
+    expect(stopped).to.deep.equal({ code: 'lease_lost' });
     await waitFor('all to be delivered', async () => ((await open()) === 0 ? true : null), 30_000);
     // The three that hung may have been done, and nothing says that they never left.
     const [doubtful] = await kit.rows(`SELECT COUNT(*) AS n FROM ${everyAttempt} WHERE epoch=? AND verdict='unknown'`, [
