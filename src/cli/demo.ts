@@ -37,8 +37,8 @@ export function demoCommand(): Command {
           `The demo can make no folder in ${tmpdir()}: ${error.message}. Name one that you may write to: TMPDIR=/tmp`,
         );
       });
-      const remove = () => rmSync(folder, { recursive: true, force: true });
-      // A second Ctrl-C ends the process at once.
+      // A second Ctrl-C ends the process at once, and a thread may be about to create a file in a folder that was just emptied.
+      const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 });
       process.once('exit', remove);
       const stop = stopSignal(() => writeError('waybill: stopping: what is under way ends first.'));
       try {

@@ -83,7 +83,7 @@ describe('the credential of a daemon, for every kind', function () {
     // A service that repeats what it was shown.
     sandbox.change({ forbidden: true });
     await insertSampleOrder(erp);
-    await daemon.line(({ message }) => message.includes('does not let us deliver'), 40_000);
+    await daemon.line(({ alert }) => String(alert).includes('does not let us deliver'), 40_000);
     daemon.kill('SIGTERM');
     expect(await daemon.ended, name).to.equal(0);
     expectNoSecret(`${name}: the log`, daemon.output());
