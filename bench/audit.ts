@@ -15,7 +15,7 @@ export interface AuditResult {
 
 const batch = 200;
 
-/** How long it takes to prove an audit of so many lines, in a SQLite store. */
+/** Measures the time to prove an audit of so many lines, in a SQLite store. */
 export async function audit(lines: number): Promise<AuditResult> {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-audit-'));
   const { store } = await openStore({ type: 'sqlite', file: join(folder, 'store.sqlite') });

@@ -20,7 +20,7 @@ export interface DaemonLabOptions {
   service: object;
   /** Further sections of the settings. */
   settings?: object;
-  /** Where the store is; absent: in a file. */
+  /** The store's location; absent: a file. */
   store?: { type: string; password?: string };
 }
 
@@ -30,7 +30,7 @@ export interface DaemonLab {
   start(): void;
   /** Ends it, and resolves when it is gone. */
   end(signal: NodeJS.Signals): Promise<void>;
-  /** What the store remembers. */
+  /** Counts from the store. */
   lookBack<T>(read: (tx: Tx) => Promise<T>): Promise<T>;
 }
 

@@ -21,7 +21,7 @@ export interface PageTime {
 const looks = 5;
 const withFirstContent = new Set(['', 'needs-a-person', 'outbox', 'invoices', 'audit', 'webhooks']);
 
-/** How long each page of the desk takes over a store of years. */
+/** Measures the time of each page of the desk over a store of several years. */
 export async function desk({ store, messages }: DeskOptions): Promise<PageTime[]> {
   await using servers = new Servers();
   const place = await servers.placeFor(`waybill-${store}`);

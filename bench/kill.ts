@@ -9,7 +9,7 @@ export interface KillOptions {
   requestsPerSecond: number;
 }
 
-/** What one kill left, and how it went on. */
+/** The state after one kill, and the recovery from it. */
 export interface KillResult {
   kill: number;
   /** Requests that the process had sent before. */

@@ -10,7 +10,7 @@ export interface Limit {
 export interface LimitResult {
   limit: string;
   delayMs: [number, number];
-  /** Of the time in which the service would have taken as many requests, how much they took. */
+  /** The share of the possible request rate that was used. */
   utilisation: number;
   /** Answers of 429. */
   throttled: number;
@@ -76,8 +76,8 @@ export async function unknownLimitUse(
 }
 
 /**
- * So many windows, by the time that their requests took: from the first one to the one after the last, which is the first of
- * the next window. A burst at the beginning or at the end gains nothing by that. Pure.
+ * The number of windows that the requests took: from the first one to the start of the next window after the last. A
+ * burst at the beginning or at the end gains nothing by that. Pure.
  * @returns what falls short of the requests counts as nothing: 0
  */
 export function utilisation(acceptedAtMs: readonly number[], limit: Limit, windows: number): number {

@@ -4,7 +4,7 @@ import { everyAttempt } from '../test/support/every-attempt.js';
 import { until, withDaemonLab } from './daemon-lab.js';
 
 export interface OutageOptions {
-  /** How the service is away: nobody listens, or its gateway answers for it. */
+  /** The kind of outage: nobody listens, or a gateway answers for the service. */
   how: 'refused' | '502';
   seconds: number;
   orders: number;

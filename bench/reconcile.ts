@@ -14,13 +14,13 @@ import { utilisation } from './limits.js';
 export interface ReconcileOptions {
   /** Orders that both sides have, and that are compared. */
   orders: number;
-  /** Of these, so many differ: gone at the service, with another total, with another note. */
+  /** The number of these that differ: gone at the service, with another total, with another note. */
   differing: number;
   /** Requests a second that the service allows. */
   limit: number;
   /** Orders that are delivered meanwhile, in one go. */
   waiting: number;
-  /** How often the daemon is killed, at most ten times. */
+  /** The number of times the daemon is killed, at most ten. */
   kills: number;
   /** Told what is being done. */
   onStep?: (what: string) => void;
@@ -32,7 +32,7 @@ export interface ReconcileResult {
   requests: number;
   found: number;
   kills: number;
-  /** How many orders had been compared when the daemon was killed. */
+  /** The number of orders compared before the kill. */
   killedAt: number[];
   /** Answers of 429. */
   throttled: number;
@@ -50,7 +50,7 @@ export interface ReconcileResult {
 const month = '2026-01';
 const asks = { from: '2026-01-01', to: '2026-02-01' };
 
-/** Where it is killed: at the nth page or request of a comparison, or when it delivers what is entered after so many pages. */
+/** The place of the kill: at the nth page or request of a comparison, or when it delivers what is entered after so many pages. */
 const places: readonly (readonly [point: string, counted: 'pages' | 'requests' | 'deliveries' | 'starts'])[] = [
   ['before-reconcile-commit', 'pages'],
   ['after-answer', 'deliveries'],
@@ -152,7 +152,7 @@ export async function compareUnderLoad(options: ReconcileOptions): Promise<Recon
         const isReached = () => daemon.output().includes(`reached ${point} SIGKILL`);
         if (counted === 'deliveries') {
           const wanted = sandbox.counts().requests + perKill * pageSize;
-          // What the one before left behind may lead to this place at once.
+          // Leftovers of the run before may lead to this place at once.
           const isAt = () => isReached() || sandbox.counts().requests >= wanted;
           await eventually('some pages are compared', isAt, mostMs);
           enter(3);
@@ -206,7 +206,7 @@ export async function compareUnderLoad(options: ReconcileOptions): Promise<Recon
   }
 }
 
-/** What the service's own staff did to records: each third of them in another way. */
+/** Edits by the service's own staff: each third of the records in another way. */
 async function seed(sandbox: Sandbox, differing: number): Promise<void> {
   const { orders } = sandbox.ledger();
   const step = Math.floor(orders.length / differing);
@@ -277,7 +277,7 @@ function readRunOf(waybill: Installation): Promise<Reconciliation> {
   );
 }
 
-/** What delivery used from its first request to its last. */
+/** The requests of delivery, from its first to its last. */
 function shareOf(requests: readonly LedgerRequest[], limit: number): { deliveryUse: number; deliveryShare: number } {
   const sorted = requests.filter(({ throttled }) => !throttled).sort((a, b) => a.monotonic_ms - b.monotonic_ms);
   const isCreate = ({ method }: LedgerRequest) => method === 'POST';
@@ -291,7 +291,7 @@ function shareOf(requests: readonly LedgerRequest[], limit: number): { deliveryU
   };
 }
 
-/** What one comparison has on record and the other has not. */
+/** The differences between two comparisons. */
 function differences(storeFile: string, one: number, other: number): string[] {
   const store = openSqlite(storeFile);
   try {

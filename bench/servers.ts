@@ -10,9 +10,9 @@ import type { DrainTask, StoreWork } from './drain/task.js';
 export interface Place {
   database: NonNullable<DrainTask['database']>;
   query?(sql: string): Promise<unknown>;
-  /** What the server has done so far. */
+  /** The work of the server so far. */
   work(): Promise<StoreWork | undefined>;
-  /** How long it has worked for this database so far. */
+  /** The server's time for this database so far. */
   busyMs?(): Promise<number>;
   drop(): Promise<void>;
   /** PostgreSQL does it by itself, a while after many rows have come. */

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { Agent, request } from 'node:http';
 
-/** What the parent process asks for. */
+/** A request of the parent process. */
 export interface WebhookLoad {
   port: number;
   perSecond: number;
@@ -15,7 +15,7 @@ export interface WebhookLoadResult {
   /** Answers by their status; `none`: there was none. */
   answers: Record<string, number>;
   valid: number;
-  /** Of the time from the first to the last request. */
+  /** Measured from the first to the last request. */
   perSecond: number;
   p99Ms: number;
 }

@@ -21,7 +21,7 @@ export interface WebhooksOptions {
 export interface WebhooksResult extends WebhookLoadResult {
   /** Events in the store afterwards. */
   stored: number;
-  /** Of the service's limit, how much delivery used while the webhooks came. */
+  /** The share of the service's limit that delivery used while the webhooks came. */
   utilisation: number;
   throttled: number;
 }
@@ -30,8 +30,8 @@ export interface WebhooksResult extends WebhookLoadResult {
 const marginSeconds = 3;
 
 /**
- * Delivers under a limit in the process that listens, while another process sends webhooks over real sockets. What the valid
- * ones announce is not read: that would be requests of their own within the limit.
+ * Delivers under a limit in the process that listens, while another process sends webhooks over real sockets. The
+ * records that the valid ones announce are not read: that would be requests of their own within the limit.
  */
 export async function webhooks({ perSecond, seconds, limit }: WebhooksOptions): Promise<WebhooksResult> {
   const lab = {

@@ -27,7 +27,7 @@ type Variant = (typeof variants)[number];
 interface ClusterResult {
   nodes: string;
   ordersPerSecond: number;
-  /** Of all nodes together. */
+  /** Totals over all nodes. */
   cpuMicrosPerOrder: number;
   storeStatementsPerOrder: number;
   /** Scripts of BullMQ count as one. */
@@ -115,7 +115,7 @@ async function measure(
   }
 }
 
-/** What its clients asked of a Redis server so far; what a script does counts as the script. */
+/** The requests of its clients to a Redis server so far; the commands inside a script count as one. */
 async function commandsOf(redis: { run(...command: string[]): Promise<unknown> }): Promise<number> {
   const stats = String(await redis.run('INFO', 'commandstats'));
   const asked = /^cmdstat_(?:evalsha|eval|set):calls=(\d+)/gm;

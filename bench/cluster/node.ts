@@ -5,7 +5,7 @@ import { ServiceLease } from '../../src/outbound/deliver/service-lease.js';
 import { openDispatcher } from '../../src/outbound/dispatch/cluster-dispatcher.js';
 import { captureAll } from '../jobs.js';
 
-/** What a node is told at its start. */
+/** The task that a node is given at its start. */
 export interface NodeTask {
   settings: object;
   /** It captures what is to be sent. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DrainResult, drain } from './drain.js';
 
-/** What `--check` runs, and the share of a recorded ratio that has to be reached. */
+/** The runs of `--check`, each with the recorded ratio that it has to reach. */
 const shortForm = { orders: 6_000, rounds: 3, concurrency: 16, contenders: ['axios', 'waybill-sqlite'] };
 const leastShare = 0.8;
 

@@ -8,7 +8,7 @@ import { type DrainMeasure, type DrainTask, workBetween } from './task.js';
 
 export interface DrainOptions {
   orders: number;
-  /** How many wait in Waybill's outbox, if more than are sent. */
+  /** Messages that wait in Waybill's outbox, if more than are sent. */
   waiting?: number;
   rounds: number;
   concurrency: number;
@@ -27,7 +27,10 @@ export interface DrainResult {
   /** Beside the stock axios loop in the same run. */
   speedRatio: number | null;
   cpuRatio: number | null;
-  /** What the store did; null where there is none, or it does not say. PostgreSQL counts each reading as a commit. */
+  /**
+   * Statements and commits of the store; null without a store, or where it keeps no count. PostgreSQL counts each
+   * reading as a commit.
+   */
   statementsPerOrder: number | null;
   commitsPerOrder: number | null;
   rowWritesPerOrder: number | null;

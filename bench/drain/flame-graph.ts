@@ -75,7 +75,7 @@ function draw(frame: Frame, x: number, depth: number, all: number, rects: string
   return deepest;
 }
 
-/** Where Node calls what waits for its turn: below them everything would stand twice. */
+/** Node calls queued callbacks from here: below these frames every stack would appear twice. */
 const turns = new Set([
   'runNextTicks',
   'processImmediate',
@@ -101,7 +101,7 @@ function treeOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): Fra
     let above = root;
     for (const { callFrame } of stack) {
       const owner = ownerOf(callFrame, above.owner);
-      // Of a library or of Node only the door is shown, and what of others it calls.
+      // A library or Node shows only its entry point and its calls into other owners.
       if ((owner === above.owner && owner !== 'Waybill') || turns.has(callFrame.functionName)) continue;
       const name = callFrame.functionName || '(anonymous)';
       const key = `${owner} ${name}`;
@@ -117,17 +117,17 @@ function treeOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): Fra
 function ownerOf({ url, functionName }: Profiler.ProfileNode['callFrame'], caller: string): string {
   if (functionName === '(garbage collector)') return 'garbage collection';
   const [, library] = /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url) ?? [];
-  // What counts its statements stands around each call of the driver.
+  // The statement counter wraps each call of the driver.
   if (library === 'better-sqlite3' || url.includes('/dist/test/')) return 'SQLite';
   if (library !== undefined) return library;
   if (url.startsWith('wasm:')) return 'undici';
   if (url.startsWith('node:') || functionName === '(program)') return 'Node';
-  // What has no address is built into V8 or Node, and counts for its caller.
+  // A frame without an address is built into V8 or Node, and counts for its caller.
   if (url === '') return caller === 'all' ? 'Node' : caller;
   return url.includes('/dist/bench/') ? 'the bench' : 'Waybill';
 }
 
-/** What each owner's own code took. */
+/** The time in each owner's own code. */
 function ownTimes(root: Frame): Map<string, number> {
   const times = new Map<string, number>();
   const add = (frame: Frame): void => {

@@ -13,7 +13,7 @@ const priceOf = (line: number) => 1999 + line;
 const total = inEuro(lines.reduce((sum, line) => sum + line * priceOf(line), 0));
 const codeOf = (id: number) => `K${1000 + (id % customers)}`;
 
-/** What an order becomes on the wire. Waybill makes the same from the rows below. */
+/** The body that is sent for an order. Waybill makes the same from the rows below. */
 export function* benchOrders(count: number): Generator<BenchOrder> {
   for (let id = 1; id <= count; id++) {
     const order = {
@@ -96,7 +96,7 @@ function inserts(erp: SqliteFile): (id: number, changed: string) => void {
   };
 }
 
-/** How Waybill reads it. */
+/** The mapping with which Waybill reads it. */
 export const benchMapping = {
   customers: {
     query: 'SELECT id, code, name, changed FROM customer',

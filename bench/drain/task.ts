@@ -1,14 +1,14 @@
-/** What a contender is told: where the service is, and what it may use. */
+/** The task of a contender: the service's address, and what it may use. */
 export interface DrainTask {
   orders: number;
-  /** How many wait, if more than are sent: Waybill alone has such a backlog. */
+  /** Messages that wait, if more than are sent: Waybill alone has such a backlog. */
   waiting: number;
   /** Requests under way at once. */
   concurrency: number;
   serviceUrl: string;
-  /** Where to draw what the main thread does; that takes time of its own. */
+  /** The file for the main thread's flame graph; drawing it takes time. */
   flameGraph?: string;
-  /** Of its own, and empty. */
+  /** A database of its own, and empty. */
   folder: string;
   /** An empty database on a server of the kind that the contender needs. */
   database?: { host: string; port: number; user: string; password: string; database: string };
@@ -18,7 +18,7 @@ export interface DrainTask {
 export type Contender = (task: DrainTask) => Promise<{
   drain(): Promise<void>;
   close(): Promise<void>;
-  /** What its store has done so far, where the store is in this process. */
+  /** The work of its store so far, if the store is in this process. */
   work?(): Promise<StoreWork>;
 }>;
 
@@ -37,7 +37,7 @@ export const workBetween = (before: StoreWork, after: StoreWork): StoreWork => (
 
 export interface DrainMeasure {
   seconds: number;
-  /** Of the whole process, with all its threads. */
+  /** CPU time of the whole process, with all its threads. */
   cpuSeconds: number;
   peakRssMib: number;
   work: StoreWork | null;

@@ -1,7 +1,7 @@
 import { type BenchOrder, benchOrders } from './orders.js';
 import type { Contender } from './task.js';
 
-/** What the service and the machine can do at most. It stores nothing. */
+/** Measures the most that the service and the machine can do. It stores nothing. */
 export const undici: Contender = async ({ orders, concurrency, serviceUrl }) => {
   const { Pool } = await import('undici');
   const pool = new Pool(serviceUrl, { connections: concurrency });
@@ -12,7 +12,7 @@ export const undici: Contender = async ({ orders, concurrency, serviceUrl }) => 
   return { drain: () => loops(concurrency, benchOrders(orders), send), close: () => pool.close() };
 };
 
-/** What people write. It stores nothing. */
+/** The code that people write by hand. It stores nothing. */
 export const axios: Contender = async ({ orders, concurrency, serviceUrl }) => {
   const send = await stockAxios(serviceUrl);
   return { drain: () => loops(concurrency, benchOrders(orders), send), close: async () => undefined };

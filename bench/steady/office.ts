@@ -11,16 +11,16 @@ import { countStatements } from '../../test/support/count-statements.js';
 import { forged } from '../../test/support/forged.js';
 import { captureAll } from '../jobs.js';
 
-/** What the daemon needed since the last report. */
+/** The daemon's resources since the last report. */
 export interface OfficeReport {
   seconds: number;
   cpuSeconds: number;
-  /** How late the event loop was: a request, a signal or a webhook waits as long. Null: it was not measured. */
+  /** The delay of the event loop: a request, a signal or a webhook waits as long. Null: it was not measured. */
   loopDelayP99Ms: number | null;
   loopDelayMaxMs: number | null;
   rssMib: number;
   peakRssMib: number;
-  /** What the driver of SQLite was told, for the ERP and for the store. */
+  /** The statements that the driver of SQLite got, for the ERP and for the store. */
   statements: number;
 }
 

@@ -12,7 +12,7 @@ import type { OfficeReport } from './office.js';
 
 export interface SteadyOptions {
   store: 'sqlite' | 'mariadb' | 'postgres';
-  /** Where the ERP is. Orders are entered into a file only. */
+  /** The ERP's location. Orders are entered into a file only. */
   erp: 'sqlite' | 'mariadb' | 'postgres';
   /** Orders that are entered into the ERP each second; 0: the daemon is idle. */
   perSecond: number;
@@ -36,7 +36,7 @@ export interface SteadyResult {
   cpuPercent: number;
   /** On the store's server; or, where the store is a file, on the store and on the ERP. */
   statementsPerSecond: number;
-  /** How long the server of the ERP worked each second; null where the ERP is a file. */
+  /** The server time per second for the ERP; null if the ERP is a file. */
   erpBusyMsPerSecond: number | null;
   rssMib: number;
   peakRssMib: number;

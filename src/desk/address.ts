@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Where the desk is: the path of its pages, and the addresses by which it may be asked for. */
+/** The desk's address: the path of its pages, and the hosts by which it may be asked for. */
 export interface Address {
   /** `/` or such as `/waybill/`; begins and ends with a slash. */
   base: string;
@@ -50,7 +50,7 @@ export function isChange(method: string): boolean {
   return method !== 'GET' && method !== 'HEAD';
 }
 
-/** Where to go after signing in: a page of the desk, whatever the address bar was talked into. Pure. */
+/** The page to show after signing in: always one of the desk, even if the address bar names something else. Pure. */
 export function ownPath(base: string, wanted: string | null): string {
   if (wanted === null || !wanted.startsWith(base) || /[^\x21-\x7e]|\\|^\/\//.test(wanted)) return base;
   const { host, pathname } = new URL(wanted, 'http://desk.invalid');

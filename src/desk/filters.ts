@@ -30,8 +30,8 @@ export async function listedBy(
 }
 
 /**
- * The filter that the address of a page of the outbox names, but for the name of a record. What makes no sense in it filters
- * nothing. Pure.
+ * The filter that the address of a page of the outbox names, but for the name of a record. A filter that makes no sense
+ * is ignored. Pure.
  */
 export function filterOf(query: URLSearchParams): MessageFilter {
   const pick = <Value extends string>(name: string, values: readonly Value[]) =>

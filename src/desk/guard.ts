@@ -5,7 +5,7 @@ import { problemPage } from './pages/problem.js';
 import { isSame, type People, type Person, type Role, type User } from './people.js';
 import type { Sessions } from './sessions.js';
 
-/** Who may use a route: `anyone` without signing in, or people with this role. */
+/** The people who may use a route: `anyone` without signing in, or people with this role. */
 export type Access = 'anyone' | Role;
 
 declare module 'fastify' {

@@ -48,7 +48,7 @@ export const showOutbox: Handler = async (request, reply, tools) => {
   return tools.page(request, reply, { title: 'Outbox', content, personal });
 };
 
-/** What masks the texts of a CSV, batch by batch; nothing, where the person asked for personal data. */
+/** Masks the texts of a CSV, batch by batch; nothing is masked if the person asked for personal data. */
 async function coverFor(request: FastifyRequest, tools: DeskTools) {
   const isShown = await tools.showsPersonal(request);
   return async (tx: Tx, rows: Parameters<typeof personalValues>[1]): Promise<(text: string) => string> =>

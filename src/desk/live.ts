@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import { countAuditSince } from '../audit/read-audit.js';
 import type { JobContext } from '../ops/job-context.js';
 
-/** How often the store is asked whether anything has happened: once for all pages that are open. */
+/** The interval at which the store is asked for news: once for all pages that are open. */
 const everyMs = 5_000;
 /** Each open page is one; a browser that is turned away tries again. */
 const mostOpen = 64;

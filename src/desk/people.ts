@@ -14,11 +14,11 @@ export interface User {
   proof: string;
 }
 
-/** Who asks. */
+/** The person who asks. */
 export interface Person {
   name: string;
   role: Role;
-  /** What its forms bring along; null: a script, whose token no other site can send. */
+  /** The token that its forms send; null: a script, whose token no other site can send. */
   csrf: string | null;
 }
 
@@ -55,7 +55,8 @@ export function isSame(a: string | Buffer, b: string | Buffer): boolean {
   return timingSafeEqual(x, y);
 }
 
-// Of one cost alone: another would take another time, which tells that the name exists, or more memory than a try may have.
+// One cost for all: another would take another time, which tells that the name exists, or more memory than a try may
+// have.
 const proofs = /^(scrypt\$32768\$[\w-]{22}\$[\w-]{43}|sha256\$[\w-]{43}|proxy)$/;
 
 /** The users of a file: `name:role:proof` a line; blank lines and lines from `#` are left out. Pure. */

@@ -44,7 +44,7 @@ async function runOf(query: URLSearchParams, { parts }: DeskTools): Promise<Reco
   );
 }
 
-/** What the last comparison has found, page by page. */
+/** The findings of the last comparison, page by page. */
 export async function showReconcile(
   request: FastifyRequest,
   reply: FastifyReply,

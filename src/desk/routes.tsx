@@ -50,7 +50,7 @@ export interface Route {
 const mostCounted = 10_000;
 const mostParked = 2_000;
 
-/** Every route of the desk, with who may use it. What is not here does not exist. */
+/** Every route of the desk, with who may use it. A route that is not listed here does not exist. */
 export const routes: readonly Route[] = [
   { method: 'GET', path: 'desk.css', access: 'anyone', handle: sendStyle },
   { method: 'GET', path: 'desk.js', access: 'anyone', handle: sendScript },

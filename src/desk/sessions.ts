@@ -12,7 +12,7 @@ const most = 500;
 
 const digest = (id: string) => createHash('sha256').update(id).digest('base64url');
 
-/** Who is signed in. Kept in memory, so that a restart signs everyone out; an id is kept as its hash alone. */
+/** The person who is signed in. Kept in memory, so that a restart signs everyone out; an id is kept as its hash alone. */
 export class Sessions {
   readonly #open = new Map<string, Session>();
   readonly #secret = randomBytes(32);
@@ -42,7 +42,10 @@ export class Sessions {
     this.#open.delete(digest(id));
   }
 
-  /** What a form has to bring along: another site can't know it. @param whose a session’s id, or the name that a proxy gives */
+  /**
+   * The token that a form has to send: another site can't know it. @param whose a session’s id, or the name that a
+   * proxy gives
+   */
   csrfToken(whose: string): string {
     return createHmac('sha256', this.#secret).update(whose).digest('base64url');
   }

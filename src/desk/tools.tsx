@@ -19,11 +19,11 @@ import type { Sessions } from './sessions.js';
 export interface DeskParts {
   context: JobContext;
   erpIdentity: string;
-  /** What the ERP has of a record at this moment. */
+  /** The ERP's values of a record at this moment. */
   erpNow: (entity: Entity, sourceKey: string) => Promise<ErpNow>;
-  /** What no page may hold. It grows. */
+  /** Texts that must not stand on any page. It grows. */
   secrets: readonly string[];
-  /** Where a setting was given; undefined: nowhere. */
+  /** The place where a setting was given; undefined: nowhere. */
   originOf: (path: readonly string[]) => string | undefined;
 }
 
@@ -31,7 +31,7 @@ interface PageParts {
   title: string;
   content: ComponentChildren;
   hasCharts?: boolean;
-  /** Of a list: what is known about the people in it, which is masked unless a person asks for it. */
+  /** For lists: personal data is masked unless a person asks for it. */
   personal?: readonly string[];
 }
 
@@ -39,7 +39,7 @@ const mostAsking = 2;
 export const themeCookie = 'waybill_theme';
 export const htmlType = 'text/html; charset=utf-8';
 
-/** What the routes work with. */
+/** The tools that the routes work with. */
 export class DeskTools {
   #asking = 0;
   readonly time: (ms: number) => string;
@@ -91,7 +91,7 @@ export class DeskTools {
     return reply.type(htmlType).send(personal === undefined || isShown ? html : maskContent(html, masker(personal)));
   }
 
-  /** Whether a person asks for personal data in a list; that is put on record. */
+  /** True if a person asks for personal data in a list; each request goes on record. */
   async showsPersonal(request: FastifyRequest): Promise<boolean> {
     if (queryOf(request).get('personal') !== '1') return false;
     const { store, nowMs } = this.parts.context;
@@ -119,14 +119,14 @@ export class DeskTools {
     }
   }
 
-  /** Who acts, for the audit: `anna (desk)@host:123`. */
+  /** The actor, for the audit: `anna (desk)@host:123`. */
   actor({ name }: Pick<Person, 'name'>): string {
     const at = this.parts.context.actor.lastIndexOf('@');
     return `${name} (desk)${at < 0 ? '' : this.parts.context.actor.slice(at)}`;
   }
 }
 
-/** Who asks, behind the guard. */
+/** The person who asks, behind the guard. */
 export function personOf({ person }: FastifyRequest): Person {
   if (person === null) throw new Error('A route that needs a person was reached without one.');
   return person;

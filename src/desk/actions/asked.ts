@@ -16,7 +16,10 @@ import { filterOf, nameIn } from '../filters.js';
 /** One action of the desk touches no more messages: what is left can be done again. */
 const mostAtOnce = 10_000;
 
-/** What the desk hands to an action: it shows what the service said, and takes the person's word with the reason. */
+/**
+ * The desk's answers to the questions of an action: it shows what the service said, and takes the person's word with
+ * the reason.
+ */
 export function deskContext(context: JobContext): ActionContext {
   return { ...context, client: null, reader: null, asksToInsist: true, most: mostAtOnce };
 }
@@ -56,7 +59,7 @@ const readers: Readers = {
   none: async () => null,
 };
 
-/** What a person gave besides, in the form that opens the preview. @throws WrongAction */
+/** The extra fields that a person filled in, in the form that opens the preview. @throws WrongAction */
 export function inputsIn({ inputs }: Pick<Action, 'inputs'>, query: URLSearchParams): Given {
   return Object.fromEntries(
     Object.entries(inputs).map(([name, input]) => {

@@ -4,7 +4,7 @@ import { span } from '../../words/span.js';
 import { Table } from '../pages/table.js';
 import { Time } from '../pages/words.js';
 
-/** What the script draws: a line for each, from a column of the rows. */
+/** The data for the script: a line for each column of the rows. */
 interface Line {
   name: string;
   column: number;
@@ -15,14 +15,14 @@ interface Line {
 interface Props {
   base: string;
   series: Series;
-  /** What the tightest limit allows; null: none is set. */
+  /** The tightest limit in requests per second; null: none is set. */
   limitPerMinute: number | null;
   timeZone: string;
 }
 
 const names: Record<Range, string> = { hour: 'Last hour', day: 'Day', week: 'Week', quarter: '90 days' };
 
-/** What was done, over time: as charts where scripts run, and as a table. */
+/** Work over time: as charts where scripts run, and as a table. */
 export function Charts({ base, series: { range, points, all }, limitPerMinute, timeZone }: Props) {
   const { words, step, stepMs } = ranges[range];
   const perStep = limitPerMinute === null ? null : (limitPerMinute * stepMs) / 60_000;

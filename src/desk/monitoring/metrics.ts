@@ -14,7 +14,7 @@ const seconds = (ms: number) => ms / 1_000;
 /** Upper ends of the histogram of answers. */
 const latencyBucketsS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** What a monitor reads. Figures of the past begin with the process, as Prometheus expects of counters. */
+/** The metrics for a monitor. Figures of the past begin with the process, as Prometheus expects of counters. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #loop = monitorEventLoopDelay({ resolution: 20 });

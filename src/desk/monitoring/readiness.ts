@@ -6,7 +6,7 @@ import { viewNodes } from '../../store/nodes.js';
 /** Why it is not ready, in words of ours alone: this is told to anyone who asks. */
 export type Unready = 'store' | 'no deliverer' | 'credential' | 'misconfigured';
 
-/** Whether this daemon can do its work now. A pause by a person, a limit and an outage of the service need no restart. */
+/** Tells if this daemon can do its work now. A pause by a person, a limit and an outage of the service need no restart. */
 export async function readiness({ store }: Pick<JobContext, 'store'>): Promise<Unready[]> {
   try {
     return await store.read('look whether all is ready', async (tx) => {

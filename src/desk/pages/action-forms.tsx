@@ -7,7 +7,7 @@ import { labelsOf } from '../../words/en/action-labels.js';
 import { tell } from '../../words/words.js';
 import { Bounded } from './words.js';
 
-/** What can be done with a record, in the order of the buttons. */
+/** The actions for a record, in the order of the buttons. */
 export type Offers = readonly { name: ActionName; offer: Offer }[];
 
 /** Opens the preview of an action. Values are encoded: a page writes other characters than it was given where those would turn a text. */
@@ -38,7 +38,7 @@ export function ActionForm(props: {
   );
 }
 
-/** What can be done with one record now, and what can’t and why. */
+/** The actions that are possible for one record now, and the others with the reason against each. */
 export function RecordActions({
   base,
   record: { entity, sourceKey },
@@ -49,7 +49,7 @@ export function RecordActions({
   base: string;
   record: Pick<FoundRecord, 'entity' | 'sourceKey'>;
   offers: Offers;
-  /** What is known where a person may have to settle it; null: there is no doubt. */
+  /** The facts for a person who may have to settle it; null: there is no doubt. */
   presence: Presence | null;
   time: (ms: number) => string;
 }) {
@@ -117,7 +117,7 @@ export function ListActions({ base, fields }: { base: string; fields: { [name: s
   );
 }
 
-/** What makes sense for all records that wait for one cause. */
+/** The actions that make sense for all records that wait for one cause. */
 export function GroupActions({
   base,
   group: { parkClass, reason, samples },

@@ -24,7 +24,7 @@ interface PreviewProps {
 
 const mostShown = 500;
 
-/** What an action would do, and with what it would not, before it is done. */
+/** The preview of an action: the records it would change, and those it would leave alone. */
 export function ActionPreview({
   base,
   id,
@@ -182,7 +182,7 @@ function Claim({ serviceId, check: { kind, reason, sides } }: NonNullable<Previe
   );
 }
 
-/** What a record becomes; of an update value by value. */
+/** The record after the action; for an update, value by value. */
 function Becomes({ becomes }: Pick<PreviewRow, 'becomes'>) {
   const changes = becomes.code === 'changes_fields' ? becomes.changes : [];
   if (changes.length === 0) return <Bounded text={tell(becomes)} most={200} />;
@@ -208,7 +208,7 @@ interface OutcomeProps {
   time: (ms: number) => string;
 }
 
-/** What came of it, a line for each record that was left alone. */
+/** The outcome, with a line for each record that was left alone. */
 export function ActionOutcome({ base, kept: { name: action, preview }, outcome, time }: OutcomeProps) {
   const { done, left, reason } = outcome;
   const { subject } = (preview.data ?? {}) as { subject?: string };

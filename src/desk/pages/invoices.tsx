@@ -12,7 +12,7 @@ interface Props {
   page: InvoicePage;
   pull: string;
   amounts: Settings['amounts'];
-  /** Whether the one who looks may act. */
+  /** True if the viewer may act. */
   mayAct: boolean;
 }
 

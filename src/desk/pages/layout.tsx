@@ -5,7 +5,7 @@ import type { Notice } from '../../operator/read-notices.js';
 import type { Person } from '../people.js';
 import { Command } from './words.js';
 
-/** What every page shows around its own content. */
+/** The frame that every page shows around its own content. */
 export interface Frame {
   base: string;
   title: string;
@@ -22,7 +22,10 @@ export interface Frame {
   /** The page’s own path, to come back to. */
   path: string;
   hasCharts: boolean;
-  /** Whether personal data is masked, and where it is shown or masked instead; null: the page is of one record, or of none. */
+  /**
+   * The state of the mask for personal data, and the link that shows or masks it; null: the page is about one record,
+   * or none.
+   */
   personal: { isShown: boolean; other: string } | null;
 }
 

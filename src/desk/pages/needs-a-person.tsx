@@ -8,7 +8,7 @@ interface Props {
   base: string;
   groups: readonly ParkedGroup[];
   isAll: boolean;
-  /** Whether who looks may act. */
+  /** True if the viewer may act. */
   mayAct: boolean;
   /** Masks personal data; null: it is shown. The form of a group holds its reason, so a group with a masked one has none. */
   cover: ((text: string) => string) | null;

@@ -28,7 +28,7 @@ interface Props {
   settings: Settings;
 }
 
-/** Whether both sides agree: the last comparison, what it found, and what can be done about it. */
+/** Shows if both sides agree: the last comparison, its findings, and the remedies. */
 export function Reconcile({ base, query, run, summary, rows, next, repairs, mayAct, isFresh, settings }: Props) {
   const subject = run?.subject ?? subjects.find((one) => one === query.get('subject')) ?? 'orders';
   return (

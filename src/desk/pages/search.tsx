@@ -40,7 +40,7 @@ export function NamedRecords({ base, text, records }: { base: string; text: stri
   );
 }
 
-/** What a text names, where it is not just one record. */
+/** The records that a text names, if there is more than one. */
 export function SearchResults({ base, text, found: { records, invoices }, amounts }: Props) {
   const amount = amountFormatter(amounts);
   if (records.length + invoices.length === 0)

@@ -5,9 +5,9 @@ import { Bounded, Time } from './words.js';
 
 interface Props {
   known: KnownValues;
-  /** What the ERP has at this moment; null: it was not asked. */
+  /** The ERP's values at this moment; null: it was not asked. */
   now: ErpNow | null;
-  /** Where the ERP is asked. */
+  /** The address that asks the ERP. */
   askAt: string;
   timeZone: string;
 }

@@ -8,7 +8,7 @@ import { stageOwnRead } from './staging.js';
 
 type AnnouncedInvoice = MissedInvoice & { isKnown: boolean };
 
-/** What is known of an invoice, or an invoice of which nothing is known yet. */
+/** The stored facts of an invoice, or an invoice without any. */
 export async function announcedInvoice(tx: Tx, invoiceNo: string): Promise<AnnouncedInvoice> {
   const [row] = await tx.rows('SELECT customer_code, status, unlisted_at FROM invoice WHERE invoice_no=?', [invoiceNo]);
   return {

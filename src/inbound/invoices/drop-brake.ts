@@ -55,7 +55,7 @@ export async function endDropAlert(tx: Tx, nowMs: number): Promise<void> {
   if (!(await isDropHeld(tx))) await endAlert(tx, heldDropCause, nowMs);
 }
 
-/** Whether invoices wait for `waybill confirm invoices`. */
+/** True if invoices wait for `waybill confirm invoices`. */
 export async function isDropHeld(tx: Tx): Promise<boolean> {
   return (await tx.value(`SELECT invoice_no FROM invoice WHERE ${isKept} LIMIT 1`)) !== undefined;
 }

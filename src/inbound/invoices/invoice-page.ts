@@ -35,7 +35,7 @@ const invoice = z.object({
   status: z.string().min(1).max(64),
 });
 
-/** What is wrong with a row. */
+/** The fault of a row. */
 export type RowFact = Extract<
   ListFact,
   { code: 'unusable_invoice_field' | 'invoice_of_other_customer' | 'invoice_also_listed' }
@@ -58,7 +58,7 @@ export type PageRow = { key: string } & ({ invoice: Invoice } | { malformed: Row
 
 export interface InvoicePage {
   rows: PageRow[];
-  /** How many invoices match in all, as the service says. */
+  /** The number of matching invoices, as the service says. */
   total: number;
   /** The page's own number, where it says one. */
   page: number | null;
@@ -112,7 +112,7 @@ function inAnotherUnit(row: unknown): string {
   return `the amount${of} is ${said}. With a decimal point or an exponent it is not in the smallest unit of the currency, so no amount of this list counts. Have the service give whole numbers (119820 for 1,198.20 EUR), or set invoices.enabled: false`;
 }
 
-/** Where each row says how many there are (`COUNT(*) OVER ()`), a page without rows says 0, or nothing. */
+/** If each row carries the total (`COUNT(*) OVER ()`), a page without rows says 0, or nothing. */
 export function isPageBehindEnd(value: unknown, fields: InvoicesSettings['paging']['fields']): boolean {
   const rows = valueAt(value, fields.invoices);
   return Array.isArray(rows) && rows.length === 0 && !valueAt(value, fields.total);

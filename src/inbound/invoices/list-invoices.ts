@@ -61,7 +61,7 @@ export async function listHeldInvoices(tx: Tx, limit: number): Promise<InvoiceSh
   return sheet(tx, 'held', limit);
 }
 
-/** What a page of the list shows: invoices, credit notes, or what a brake keeps listed. */
+/** One page of the list: invoices, credit notes, or rows that a brake keeps listed. */
 const invoiceLists = {
   due: 'unlisted_at IS NULL AND amount>=0',
   credit: 'unlisted_at IS NULL AND amount<0',
@@ -91,12 +91,12 @@ interface Sums {
   sum: string;
 }
 
-/** What all that is listed comes to, invoices and credit notes apart, and the invoices by the month in which they are due. */
+/** The sums of all that is listed, invoices and credit notes apart, and the invoices by the month in which they are due. */
 export async function sumListed(tx: Tx): Promise<{ due: Sums; credit: Sums; months: (Sums & { month: string })[] }> {
   const sums = (condition: string, name: string) =>
     `COUNT(CASE WHEN ${condition} THEN 1 END) AS ${name}_count,
      ${tx.dialect.sumText(`CASE WHEN ${condition} THEN amount END`)} AS ${name}_sum`;
-  // By day, in the order of the index: by month, the database would sort all of them first.
+  // Grouped by day, in the order of the index: by month, the database would sort all of them first.
   type Day = {
     due_date: string;
     due_count: number;
@@ -139,7 +139,7 @@ async function sheet(tx: Tx, list: InvoiceList, limit: number): Promise<InvoiceS
   return { rows, count: all?.count ?? 0, sum: String(tx.dialect.toSum(all?.sum ?? null)) };
 }
 
-/** How many invoices are listed as due now, credit notes among them. */
+/** The number of invoices that are listed as due now, credit notes among them. */
 export async function countListedInvoices(tx: Tx): Promise<number> {
   return (await tx.value<number>('SELECT COUNT(*) FROM invoice WHERE unlisted_at IS NULL')) ?? 0;
 }
@@ -164,7 +164,7 @@ export async function listLeftInvoices(
   );
 }
 
-/** How many invoices are no longer listed; `most`: that many or more. They are kept for ever. */
+/** The number of invoices that are no longer listed; `most`: that many or more. They are kept for ever. */
 export async function countLeftInvoices(tx: Tx, most: number): Promise<number> {
   const some = `SELECT 1 AS one FROM invoice WHERE unlisted_at IS NOT NULL LIMIT ${Math.trunc(most)}`;
   return (await tx.value<number>(`SELECT COUNT(*) FROM (${some}) AS s`)) ?? 0;

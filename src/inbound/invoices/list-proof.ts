@@ -15,7 +15,7 @@ export interface PassState {
   list: number;
   /** The next page of it, counted from 0. */
   page: number;
-  /** How many rows a request asks for; learned where the service gives fewer. */
+  /** The number of rows that a request asks for; learned where the service gives fewer. */
   limit: number;
   /** Rows that this pass got from the list so far, with repetitions. */
   rows: number;
@@ -35,13 +35,13 @@ interface ListState {
   met: number;
   /** Those among them that an earlier pass had met. */
   again: number;
-  /** What the service says there are: on the last page of the pass before, and on the first and the last one of this pass. */
+  /** The totals that the service named: on the last page of the pass before, and on the first and the last one of this pass. */
   totalBefore: number | null;
   totalFirst: number | null;
   totalLast: number | null;
 }
 
-/** What a page brought. */
+/** The content of a page. */
 export interface PageSeen {
   /** Rows on the page. */
   rows: number;
@@ -49,7 +49,7 @@ export interface PageSeen {
   fresh: number;
   /** Those among them that an earlier pass had met. */
   again: number;
-  /** What the service says there are; null where the page lies beyond the end of the list. */
+  /** The total that the service names; null if the page lies beyond the end of the list. */
   total: number | null;
   /** The service gave another page than the one asked for. */
   isAnotherPage: boolean;
@@ -57,7 +57,7 @@ export interface PageSeen {
 
 export type PassVerdict = { kind: 'more' } | { kind: 'proven' } | { kind: 'unproven'; reason: ListFact };
 
-/** So many pages in a row that bring nothing new end a list: one alone may be a repetition, or short. */
+/** This many pages in a row without news end a list: one alone may be a repetition, or short. */
 const maxBarren = 2;
 
 const unread: ListState = { met: 0, again: 0, totalBefore: null, totalFirst: null, totalLast: null };
@@ -78,7 +78,7 @@ export function beginPasses(lists: number, limit: number): PassState {
 }
 
 /**
- * What follows from a page. `state` stays as it is.
+ * The conclusions from a page. `state` stays as it is.
  * @param room so many invoices may these lists hold: a service that names a larger total could have them read for ever
  */
 export function afterPage(
@@ -117,7 +117,7 @@ export function afterPage(
   return turn(next, maxPasses);
 }
 
-/** Whether the next page is asked for only because the last one was full: as many as `total` says were met. */
+/** True if the next page is asked for only because the last one was full: all that `total` counts were met. */
 export function isBehindEnd({ page, list, lists }: PassState): boolean {
   const { met, totalLast } = lists[list] as ListState;
   return page > 0 && totalLast !== null && met >= totalLast;
@@ -127,7 +127,8 @@ export function isBehindEnd({ page, list, lists }: PassState): boolean {
 function isListOver(state: PassState, { rows, fresh, total, isAnotherPage }: PageSeen): boolean {
   const { met, totalFirst } = state.lists[state.list] as ListState;
   if (total === null) return true;
-  // The total may be that of one page, or capped. So a full page is the last one only if the next one brings nothing.
+  // The total may be that of one page, or capped. A full page is therefore the last one only if the next one brings
+  // nothing.
   const isFull = rows >= state.limit || (state.largest > 0 && rows >= state.largest);
   if (met >= total && (fresh === 0 || !isFull)) return true;
   // A service that knows no such page gives its last one, or its first, for ever.
@@ -138,8 +139,8 @@ function isListOver(state: PassState, { rows, fresh, total, isAnotherPage }: Pag
 }
 
 /**
- * What a reading met again was listed when its first page was given, because nothing comes back: a total below that counts
- * something else. @returns what to check; null: the total may be right
+ * A row that a reading met again was listed when its first page was given, because nothing comes back: a total below
+ * that counts something else. @returns the total to check; null: the total may be right
  */
 function smallTotal({ again, totalFirst, totalLast }: ListState): ListFact | null {
   const total = Math.max(totalFirst ?? again, totalLast ?? again);
@@ -168,8 +169,8 @@ function turn(state: PassState, maxPasses: number): { state: PassState; verdict:
 }
 
 /**
- * Where the service gives fewer rows than it is asked for, ask for as many as it gives, so that it skips as many for a page as
- * it gave on one. A page that is far too short was cut for another reason.
+ * If the service gives fewer rows than it is asked for, ask for as many as it gives, so that it skips as many for a
+ * page as it gave on one. A page that is far too short was cut for another reason.
  */
 function learnedLimit({ limit, largest }: PassState): number {
   return largest === 0 ? limit : Math.min(limit, Math.max(largest, Math.ceil(limit / 20)));

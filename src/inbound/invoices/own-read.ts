@@ -14,8 +14,8 @@ import { stageOwnRead } from './staging.js';
 import { listIsProven } from './swap-invoices.js';
 
 /**
- * What an invoice's own read says: money is due; or it has left, with its state in the service's words (null: there is no such
- * invoice); or nothing, and `odd` says why.
+ * The result of reading an invoice alone: money is due; or it has left, with its state in the service's words (null:
+ * there is no such invoice); or neither, and `odd` says why.
  */
 export type OwnRead = { due: Invoice } | { left: string | null } | { odd: PartFact };
 
@@ -58,7 +58,7 @@ export function readOwnInvoice(
   return { due: customer === null ? invoice : { ...invoice, customer_code: customer } };
 }
 
-/** Whether it says that there is no such invoice. An address that leads elsewhere says so of every invoice. */
+/** True if it says that there is no such invoice. An address that leads elsewhere says so of every invoice. */
 export function isAbsent(said: OwnRead): boolean {
   return 'left' in said && said.left === null;
 }
@@ -121,8 +121,8 @@ export async function askForMissed(
 }
 
 /**
- * Whether an invoice that stands on the list is found by its number. An address that leads elsewhere says that there is no
- * such invoice, whichever it is asked for, and would empty the list.
+ * Tells if an invoice that stands on the list is found by its number. An address that leads elsewhere says that there
+ * is no such invoice, whichever it is asked for, and would empty the list.
  */
 async function findsListed(
   store: Store,

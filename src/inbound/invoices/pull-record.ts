@@ -8,7 +8,7 @@ import type { Tx } from '../../store/store.js';
 import { beginPasses, type PassState } from './list-proof.js';
 import { clearStaging, isGroupEnded } from './staging.js';
 
-/** How far a pull has come. It is stored with every page, so that the next process goes on where a killed one was. */
+/** The progress of a pull. It is stored with every page, so that the next process goes on where a killed one was. */
 export interface PullProgress {
   /** The settings that say what it reads; a pull under other settings begins anew. */
   asks: string;
@@ -179,13 +179,13 @@ export async function prunePulls(tx: Tx, before: Horizon, limit: number): Promis
 export interface LastPull {
   id: number;
   outcome: string;
-  /** Whether its list was proven to be the service's list of one moment. */
+  /** True if its list was proven to be the service's list of one moment. */
   isProven: boolean;
   reason: Fact | null;
   startedAt: number;
   endedAt: number | null;
   pages: number;
-  /** How often the list was read. */
+  /** The number of readings of the list. */
   passes: number;
   /** Invoices that it listed. */
   listed: number;
@@ -208,7 +208,7 @@ export async function lastPull(tx: Tx): Promise<LastPull | null> {
   return { id, outcome, isProven: outcome === 'proven', reason: factOf(reasonCode, reasonData), ...more };
 }
 
-/** Whether any pull has brought a list. */
+/** True if any pull has brought a list. */
 export async function hasPulled(tx: Tx): Promise<boolean> {
   return (await tx.select("SELECT id FROM invoice_pull WHERE outcome IN ('proven','unproven') LIMIT 1")).length > 0;
 }

@@ -74,7 +74,7 @@ export interface PullResult {
   outcome: 'proven' | 'unproven' | 'failed' | 'held';
   reason: Fact | null;
   pages: number;
-  /** How often the list was read. */
+  /** The number of readings of the list. */
   passes: number;
   unpaid: number;
   added: number;

@@ -67,7 +67,7 @@ export async function readLists(
       if (!asked.isRefused || customer === '' || passes.page > 0) return reason;
       kept = await lease.write('leave out a customer', async (tx) => {
         const next = await endCustomer(tx, { ...progress, requests: questions.requests }, reason);
-        // Where every customer is refused, it is not the customers.
+        // If every customer is refused, the customers are not the cause.
         if (next.phase === 'reading' || next.pages > 0) await saveProgress(tx, pull, next, nowMs());
         return next;
       });

@@ -12,7 +12,7 @@ interface InvoiceList {
 
 const chunkSize = 1_000;
 
-/** How many rows the pull in the making has staged. */
+/** The number of rows that the pull in the making has staged. */
 export async function countStaged(tx: Tx) {
   const [row] = await tx.rows<{ listed: number; malformed: number }>(
     `SELECT COALESCE(SUM(CASE WHEN malformed_code IS NULL THEN 1 ELSE 0 END), 0) AS listed,
@@ -93,7 +93,7 @@ async function setAsideForOthers(
   numbers: readonly string[],
 ): Promise<Map<string, string>> {
   if (customer === '' || numbers.length === 0) return new Map();
-  // What was set aside before for this reason still has its amount.
+  // A row that was set aside before for this reason still has its amount.
   const ofOthers = `invoice_no IN ${placeholders(numbers.length)} AND amount IS NOT NULL AND list_customer NOT IN ('', ?)`;
   const found = await tx.rows<{ invoiceNo: string; listCustomer: string }>(
     `SELECT invoice_no, list_customer FROM invoice_staging WHERE ${ofOthers}`,
@@ -141,7 +141,7 @@ export async function forgetDueReads(tx: Tx, customer: string): Promise<void> {
   );
 }
 
-/** Ends the reading of a group of lists. Where it is proven, only what its last pass met was on the list. */
+/** Ends the reading of a group of lists. In a proven list, only rows that its last pass met count as listed. */
 export async function endGroup(tx: Tx, customer: string, provenPass: number | null): Promise<void> {
   const group = { listCustomer: customer, isProven: provenPass === null ? 0 : 1 };
   await upsertRows(tx, 'invoice_group', ['list_customer'], [group]);

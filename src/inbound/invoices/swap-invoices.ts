@@ -9,7 +9,7 @@ export const listIsProven = `EXISTS (SELECT 1 FROM invoice_group g WHERE g.is_pr
 
 const staged = 'SELECT * FROM invoice_staging WHERE is_newest=1 AND malformed_code IS NULL AND has_left=0';
 
-/** What invoices' own reads say is due; they stand in no list of the service. */
+/** The invoices that are due by their own reads; they stand in no list of the service. */
 const stagedOwnReads = `${staged} AND list_state=''`;
 
 const differs = `(t.amount<>v.amount OR t.due_date<>v.due_date OR t.status<>v.status

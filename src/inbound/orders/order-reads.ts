@@ -39,13 +39,13 @@ export async function boundOrder(
   return { sourceKey, serviceId, revision, acknowledged, reading };
 }
 
-/** Whether a request of ours about this order is under way at this moment. */
+/** True if a request of ours about this order is under way at this moment. */
 export async function isBeingSent(tx: Tx, sourceKey: string): Promise<boolean> {
   const sql = "SELECT id FROM outbox_message WHERE entity='order' AND source_key=? AND state='sending' LIMIT 1";
   return (await tx.value(sql, [sourceKey])) !== undefined;
 }
 
-/** Whether something of ours is under way to this order that may have taken effect already. */
+/** True if a request of ours to this order is under way that may have taken effect already. */
 export async function isMoving(tx: Tx, sourceKey: string): Promise<boolean> {
   const rows = await tx.select(
     `SELECT id FROM outbox_message WHERE entity='order' AND source_key=?
@@ -55,7 +55,7 @@ export async function isMoving(tx: Tx, sourceKey: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Whether an order that was sent before this time has no answer yet, so that the service may know it by an id that we don't. */
+/** True if an order that was sent before this time has no answer yet, so that the service may know it by an id that we don't. */
 export async function hasCreateUnderWay(tx: Tx, sentBefore: number): Promise<boolean> {
   const rows = await tx.select(
     `SELECT id FROM outbox_message
@@ -79,7 +79,7 @@ export async function countReadBack(tx: Tx) {
   const oldest = rows.flatMap((row) => (row.state === 'final' || row.oldest === null ? [] : [row.oldest]));
   return {
     orders: sum('orders'),
-    /** Of these: read at least once. */
+    /** Those of them that were read at least once. */
     read: sum('readings'),
     final: of('final'),
     gone: of('gone'),

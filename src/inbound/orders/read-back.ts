@@ -84,12 +84,13 @@ interface ReadOrdersBackResult {
 
 /** Few, because webhooks and removals change meanwhile what is due. */
 const batchSize = 20;
-/** How often it looks whether more urgent requests have gone. */
+/** The interval at which it looks if more urgent requests have gone. */
 const pollMs = 100;
 
 /**
- * Reads the delivered orders that are due, the stalest first, one at a time, only while nothing else waits for the service, and
- * with at most `orders.readBack.maxShare` of any limit. Where it stops, the next run goes on.
+ * Reads the delivered orders that are due, the stalest first, one at a time, only while nothing else waits for the
+ * service, and with at most `orders.readBack.maxShare` of any limit. The place where it stops, and the next run goes
+ * on.
  */
 export async function readOrdersBack(
   context: JobContext,

@@ -16,11 +16,11 @@ import { type BoundOrder, boundOrder, isBeingSent, isMoving } from './order-read
 
 type OrderShown = { status: string; total: number | null } | { isAbsent: true };
 
-/** What is new, for the audit. `total`: not the one before, or not the sum of what was sent. */
+/** The changes, for the audit. `total`: not the one before, or not the sum of what was sent. */
 type OrderNews = 'status' | 'total' | 'gone' | 'back';
 
 /**
- * What an answer means for what is known of an order. Pure.
+ * Applies an answer to the stored facts of an order. Pure.
  * @param expectedTotal the sum of what was acknowledged; null: not known, or not to be compared
  * @param isMoving a change or removal of ours may have taken effect already: neither total nor absence means anything yet
  */
@@ -128,7 +128,7 @@ async function keep(
   const now = await boundOrder(tx, { sourceKey }, true);
   // It was removed or bound anew since it was asked for.
   if (!now || now.serviceId !== serviceId) return { kind: 'unknown' };
-  // Whether an update of ours that was answered meanwhile, or is on its way, came before or after this reading is unknown.
+  // An update of ours that was answered meanwhile, or is on its way, may have come before or after this reading.
   if (now.revision !== asked.revision || (await isBeingSent(tx, sourceKey))) {
     await noteOrderAsked(tx, sourceKey, at);
     return { kind: 'not_read', reason: { code: 'sent_while_read' }, isRefused: false, isItsOwn: true };

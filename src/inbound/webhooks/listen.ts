@@ -64,8 +64,8 @@ export async function listenForWebhooks(
 }
 
 /**
- * At most so many at once. What has not sent a whole request makes room, the longest first: a stranger who opens connections
- * and is silent, or sends drop by drop, can not keep out a sender that has something to say.
+ * At most so many at once. Connections that have not sent a whole request make room, the longest first: a stranger who
+ * opens connections and is silent, or sends drop by drop, can not keep out a sender that has something to say.
  */
 class Connections {
   readonly #open = new Set<Socket>();

@@ -14,7 +14,7 @@ import { hasCreateUnderWay } from '../orders/order-reads.js';
 import { type OrderRead, readOrder } from '../orders/read-order.js';
 import { endEvents, endInvoiceEvents, pendingEvents, type StoredEvent } from './webhook-rows.js';
 
-/** What events ask to be read, each record once. */
+/** The records that events ask to be read, each once. */
 interface AnnouncedReads {
   invoices: Map<string, StoredEvent[]>;
   orders: Map<string, StoredEvent[]>;
@@ -92,9 +92,9 @@ export class AnnouncedTurns {
 interface AnnouncedResult {
   /** Records that were read because of events. */
   read: number;
-  /** Whether the whole list has to be pulled for some of them, which wait until it was. */
+  /** True if some of them wait for a pull of the whole list. */
   needsPull: boolean;
-  /** Whether events wait that were not or could not be read about now. */
+  /** True if events wait that were not or could not be read about now. */
   waits: boolean;
 }
 
@@ -102,20 +102,20 @@ interface AnnouncedResult {
 const atOnce = 200;
 /** After so many records in a row that can't be read, the service is out of order: the rest waits for the next turn. */
 const mostFailuresInRow = 5;
-/** How long an order that may become ours is waited for, because a create has no answer yet. */
+/** The time to wait for an order that may become ours, because a create has no answer yet. */
 const mayBecomeOursMs = 120_000;
 /** After so long without a reading, an event is left to the schedule. */
 const giveUpMs = 3_600_000;
 
 /**
- * What came of one record. `read` and `ended`: its events are over. `pull`: only the whole list can tell. `failed`: it could
- * not be read now. `too_early`: it may be ours once an answer is there.
+ * The outcome for one record. `read` and `ended`: its events are over. `pull`: only the whole list can tell. `failed`:
+ * it could not be read now. `too_early`: it may be ours once an answer is there.
  */
 type ReadOutcome = 'read' | 'ended' | 'pull' | 'failed' | 'too_early';
 
 /**
- * Reads the invoices and orders that events announced, through the same gate and pace as everything else, each once, however
- * many events named it. What an event itself says changes nothing.
+ * Reads the invoices and orders that events announced, through the same gate and pace as everything else, each once,
+ * however many events named it. The content of an event changes nothing by itself.
  */
 export async function readAnnounced(
   context: JobContext,
@@ -169,7 +169,8 @@ export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, sinc
   return lease.write('end events', async (tx) => {
     const pull = await lastPull(tx);
     if (!pull || pull.startedAt < since || !['proven', 'unproven', 'held'].includes(pull.outcome)) return false;
-    // What a brake holds may wait for days: pulling once more for an event would read the same, every half minute.
+    // An invoice that a brake holds may wait for days: pulling once more for an event would read the same, every half
+    // minute.
     const outcome = { code: 'list_pulled', pullId: pull.id, held: pull.outcome === 'held' } as const;
     await endInvoiceEvents(tx, pull.startedAt, outcome, nowMs());
     return true;
@@ -232,7 +233,7 @@ function outcomeOf(read: OrderRead): ListFact {
   return { code: read.kind === 'gone' ? 'order_not_there' : 'order_not_ours' };
 }
 
-/** Whether an unknown order may turn out to be ours: the service may announce it before it answers our create. */
+/** True if an unknown order may turn out to be ours: the service may announce it before it answers our create. */
 async function awaitsOrderId({ store, nowMs }: JobContext, about: readonly StoredEvent[]): Promise<boolean> {
   const lastAt = Math.max(...about.map(({ receivedAt }) => receivedAt));
   if (lastAt < nowMs() - mayBecomeOursMs) return false;

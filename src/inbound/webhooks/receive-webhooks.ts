@@ -46,7 +46,7 @@ export class ForgeryWatch {
 }
 
 interface ReceiveWebhooksOptions {
-  /** What may neither be shown nor kept. It learns of each secret that is read. */
+  /** Texts that may neither be shown nor kept. It learns of each secret that is read. */
   knownSecrets: KnownSecrets;
   /** Called when an event was stored by this process. */
   onEvent: () => void;
@@ -59,7 +59,7 @@ export interface WebhookReceiver {
   close(): Promise<void>;
 }
 
-/** How often the counts are stored. */
+/** The interval at which the counts are stored. */
 const tallyMs = 10_000;
 
 /**

@@ -16,7 +16,7 @@ export function headerOf({ headers }: Pick<WebhookRequest, 'headers'>, name: str
   return typeof value === 'string' ? value : undefined;
 }
 
-/** What the signature covers besides the body: the id of the event, where the scheme has one. */
+/** The signed parts besides the body: the id of the event, where the scheme has one. */
 type Verified = { id: string | null } | { refused: 'forged' | 'stale' };
 
 /** Says whether one of our secrets signed a request, and whether it is fresh. */
@@ -59,7 +59,7 @@ export function hmacVerify({ hmac, toleranceSeconds }: Pick<WebhookSettings, 'hm
   };
 }
 
-/** Whether one of these is the keyed hash of the parts. Takes as long for every wrong one. */
+/** True if one of these is the keyed hash of the parts. Takes as long for every wrong one. */
 function hasDigest(
   algorithm: string,
   key: string | Buffer,
@@ -86,7 +86,7 @@ export function digestsIn(header: string, prefix: string, encoding: 'hex' | 'bas
     .filter((digest) => digest.length === bytes);
 }
 
-/** What a signed request without an id of its own is known by: its body and its time. */
+/** The identity of a signed request without an id of its own: its body and its time. */
 export function contentId(body: Buffer, timestamp: string | undefined): string {
   return `sha256:${createHash('sha256')
     .update(`${timestamp ?? ''}\n`)

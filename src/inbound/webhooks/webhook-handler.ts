@@ -17,7 +17,7 @@ const refusalStatus = {
 
 type Refusal = keyof typeof refusalStatus;
 
-/** What can be refused before a byte of the body was read, or null. Pure. */
+/** The refusal that is possible before a byte of the body was read, or null. Pure. */
 function refuseByHeaders(
   request: Pick<WebhookRequest, 'method' | 'url' | 'headers'>,
   { path, maxBodyBytes }: Pick<WebhookSettings, 'path' | 'maxBodyBytes'>,
@@ -34,13 +34,13 @@ function refuseByHeaders(
   return null;
 }
 
-/** What an event says: that something happened, and to what. */
+/** The content of an event: something happened, and to which record. */
 export interface WebhookEvent {
   id: string;
   /** It has neither an id nor a time of its own, so that a later event of the same content has the same `id`. */
   isNameless?: boolean;
   type: string;
-  /** What Waybill reads because of it. */
+  /** The record that Waybill reads because of it. */
   about: 'invoice' | 'order';
   /** Number of the invoice, or the order's id at the service. */
   subject: string | null;
@@ -111,7 +111,7 @@ interface WebhookHandlerOptions {
   secrets: () => readonly string[];
   /** Stores an event durably. @returns false: it is a repetition */
   keep: (event: WebhookEvent) => Promise<boolean>;
-  /** Whether a text must not be kept. */
+  /** True if a text must not be kept. */
   holdsCredential?: (text: string) => boolean;
   /** Tells a person of a type of events that Waybill does not act upon, once. */
   tellUnread?: (type: string) => void;
@@ -124,7 +124,7 @@ const mostUnreadTypes = 20;
 /** Events that may wait for the store at once: a store that hangs must not fill the memory. */
 const mostUnderWay = 64;
 
-/** Judges requests, one by one. What is refused costs no more than the signature, and never asks the store. */
+/** Judges requests, one by one. A refusal costs no more than the signature, and never asks the store. */
 export class WebhookHandler {
   readonly #verify: Verify;
   readonly #recent = new RecentIds(rememberedIds);
@@ -137,7 +137,7 @@ export class WebhookHandler {
     this.#verify = settings.scheme === 'standard' ? standardVerify(settings.toleranceSeconds) : hmacVerify(settings);
   }
 
-  /** What can be refused before the body is read. Counted. */
+  /** The refusals before the body is read. Counted. */
   refuse(request: Pick<WebhookRequest, 'method' | 'url' | 'headers'>): number | null {
     const refusal = refuseByHeaders(request, this.options.settings);
     return refusal === null ? null : this.turnAway(refusal);
@@ -188,7 +188,7 @@ export class WebhookHandler {
     }
   }
 
-  /** What was counted since the last call. */
+  /** The counts since the last call. */
   takeCounts(): Map<string, number> {
     const counts = this.#counts;
     this.#counts = new Map();

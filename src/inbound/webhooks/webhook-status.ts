@@ -7,12 +7,12 @@ interface PullFinding {
   unlisted: number;
 }
 
-/** So many pulls that found something are no coincidence. */
+/** This many pulls that found something are no coincidence. */
 const findingsInRow = 3;
 
 /**
- * Whether webhooks seem to have stopped: several pulls found invoices that were paid, and no event about an invoice has come
- * since before the first of them. Pure.
+ * Tells if webhooks seem to have stopped: several pulls found invoices that were paid, and no event about an invoice
+ * has come since before the first of them. Pure.
  * @param pulls in any order
  * @param listeningSince when a listener last started; earlier payments could not be announced
  * @returns null where they have not
@@ -30,7 +30,7 @@ export function webhooksSeemStopped(
   return { code: 'webhooks_stopped', pulls: unannounced.length, invoices };
 }
 
-/** How often something came, and when last. `listening` is the start of a listener. */
+/** The number of events, and the time of the last. `listening` is the start of a listener. */
 interface TallyRow {
   name: string;
   number: number;

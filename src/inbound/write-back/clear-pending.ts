@@ -9,14 +9,14 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 
 /**
- * How long a row has to stand still, by the ERP's clock. An edit that comes later than that has another changed-at, though the
- * clocks of the ERP's programs differ by seconds and the column has no fractions: the statement, which compares it, leaves
- * the flag as it is, and capture finds the change.
+ * The time for which a row has to stand still, by the ERP's clock. An edit that comes later than that has another
+ * changed-at, though the clocks of the ERP's programs differ by seconds and the column has no fractions: the statement,
+ * which compares it, leaves the flag as it is, and capture finds the change.
  */
 const restSeconds = 10;
 
 /**
- * Whether the flag of a pending row may be set back. Pure.
+ * True if the flag of a pending row may be set back. Pure.
  * @param acknowledged content hash of what the service has; undefined: it has nothing, or something else is under way
  */
 export function maySetBack(

@@ -18,7 +18,7 @@ export const entityOf: Record<WriteBackKind, Entity | null> = {
   invoices: null,
 };
 
-/** How amounts and times are written in this ERP. */
+/** The form of amounts and times in this ERP. */
 interface WriteBackForm {
   currency: string;
   /** Decimal places of the service's integer amounts. */
@@ -56,7 +56,7 @@ export async function wantedRows(
   return new Map(outcomes.map((outcome) => [outcome.sourceKey, toRow(outcome, form)]));
 }
 
-/** What became of one record, as far as a clerk would ask. */
+/** The outcome of one record, as a clerk would ask for it. */
 interface RecordOutcome {
   sourceKey: string;
   number: string | null;

@@ -53,7 +53,7 @@ export function planWrites(
 const sampleSize = 20;
 
 /**
- * Whether our own statement moves the column by which capture finds changes: compares it before and after a write.
+ * Tells if our own statement moves the column by which capture finds changes: compares it before and after a write.
  * @returns true: it moved for every row that was looked at; false: it did not; null: nothing could be compared
  */
 async function movesChangedAt(
@@ -82,7 +82,7 @@ async function changedAtOf(reader: ErpReader, entity: Entity, keys: readonly str
   }
 }
 
-/** What one kind is written back with. */
+/** The settings with which one kind is written back. */
 export interface WriteBackParts {
   context: JobContext;
   writer: ErpWriter;
@@ -94,7 +94,7 @@ export interface WriteBackParts {
 
 /** Brings records of one kind into the ERP, some at a time. */
 export class WriteBackBatch {
-  /** So far. */
+  /** The count so far. */
   written = 0;
   refused = 0;
   /** Records whose flags could not be set back yet: their rows changed a moment ago, or could not be read. */

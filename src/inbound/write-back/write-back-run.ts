@@ -69,7 +69,7 @@ export class WriteBackRun {
     this.#batch = new WriteBackBatch(parts);
   }
 
-  /** What was written and refused, and why it came to no end, or null. */
+  /** The rows that were written and refused, and the reason why the run did not come to its end, or null. */
   async run(): Promise<{ written: number; refused: number; failure: WriteBackError | null }> {
     const { nowMs } = this.#context;
     let progress = await this.#begin();

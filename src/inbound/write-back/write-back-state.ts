@@ -9,10 +9,10 @@ import { placeholders, upsertRows } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import { removeAllDue } from '../../store/write-back-due.js';
 
-/** What the ERP is known to hold of one record. */
+/** The values that the ERP is known to hold of one record. */
 export interface WrittenRow {
   recordKey: string;
-  /** Of the row that was written or refused; null: it is not known what the ERP holds. */
+  /** A hash of the row that was written or refused; null: the ERP's values are not known. */
   contentHash: string | null;
   /** Why the ERP refuses it; null: it has it. */
   refusal: Fact | null;
@@ -67,10 +67,10 @@ export async function writtenKeysAfter(tx: Tx, kind: WriteBackKind, after: strin
   return rows.map(({ recordKey }) => recordKey);
 }
 
-/** How long a row that the ERP refuses rests. */
+/** The time for which a row that the ERP refuses rests. */
 export const refusalRetryMs = 900_000;
 
-/** Whether a wait is over, or there is none. Pure. One that ends later than the longest wait was noted by a fast clock. */
+/** True if a wait is over, or there is none. Pure. One that ends later than the longest wait was noted by a fast clock. */
 export function isWaitOver(untilMs: number | null, nowMs: number, longestWaitMs: number): boolean {
   return untilMs === null || untilMs <= nowMs || untilMs > nowMs + longestWaitMs + clockToleranceMs;
 }
@@ -84,7 +84,7 @@ export async function dueRefusals(tx: Tx, kind: WriteBackKind, nowMs: number, li
   return rows.map(({ recordKey }) => recordKey);
 }
 
-/** How many rows the ERP refuses, and one of them. */
+/** The number of rows that the ERP refuses, and one of them. */
 export async function countRefusals(
   tx: Tx,
 ): Promise<{ kind: WriteBackKind; count: number; recordKey: string; refusal: Fact }[]> {
@@ -108,7 +108,7 @@ export async function countRefusals(
  */
 export type SweepPhase = 'found' | 'known' | 'parked' | 'written';
 
-/** How far a sweep has come. `after`: the last key of this phase, or id of a parked message; null: the phase begins. */
+/** The progress of a sweep. `after`: the last key of this phase, or id of a parked message; null: the phase begins. */
 export interface SweepPosition {
   phase: SweepPhase;
   after: string | null;
@@ -116,10 +116,10 @@ export interface SweepPosition {
 
 export const sweepStart: SweepPosition = { phase: 'known', after: null };
 
-/** How far the write-back of one kind has come. Times are milliseconds since 1970. */
+/** The progress of the write-back of one kind. Times are milliseconds since 1970. */
 export interface WriteBackProgress {
   kind: WriteBackKind;
-  /** Of where it is written and by what statements: another one starts anew. */
+  /** A fingerprint of the target and its statements: another one starts anew. */
   fingerprint: string;
   /** The sweep under way; null: none is. */
   sweep: SweepPosition | null;

@@ -9,7 +9,7 @@ import type { WriteBackParts } from './write-back-batch.js';
 import { type WriteBackOptions, WriteBackRun } from './write-back-run.js';
 
 export interface WriteBackResult {
-  /** Who writes instead, or null. */
+  /** The other process that writes, or null. */
   busy: string | null;
   /** Why nothing may be written yet, as nothing may be delivered, or null. */
   held: string | null;
@@ -21,8 +21,8 @@ export interface WriteBackResult {
 }
 
 /**
- * Brings what became of records and invoices into the ERP. What the ERP holds already is not written again, a run that is cut
- * short goes on where it was, and a failure is on record, never thrown: nothing else may stop for it.
+ * Brings what became of records and invoices into the ERP. Values that the ERP holds already are not written again, a
+ * run that is cut short goes on where it was, and a failure is on record, never thrown: nothing else may stop for it.
  */
 export async function writeBack(
   context: JobContext,

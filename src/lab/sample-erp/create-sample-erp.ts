@@ -3,13 +3,13 @@ import type { Client } from 'pg';
 import { openSqlite, untilNotBusy } from '../../db/sqlite/driver.js';
 import { type BadRows, makeSampleRows, type SampleValue } from './sample-rows.js';
 
-/** Where a sample ERP is kept: a SQLite file, or the database of an open connection to a server. */
+/** The place of a sample ERP: a SQLite file, or the database of an open connection to a server. */
 export type SampleErpTarget =
   | { type: 'sqlite'; file: string }
   | { type: 'mysql'; connection: Connection }
   | { type: 'postgres'; client: Client };
 
-/** What the generator and the changes need of a database. */
+/** The part of a database that the generator and the changes need. */
 export interface SampleErpDatabase {
   run(sql: string, values?: readonly SampleValue[]): Promise<void>;
   /** The first column of the first row. */
@@ -156,7 +156,7 @@ interface SampleErpOptions {
   bad?: BadRows;
 }
 
-/** What was made. */
+/** The rows that were made. */
 export interface SampleErpSummary {
   customers: { referenced: number; withoutOrders: number };
   orders: { eligible: number; ineligible: number };

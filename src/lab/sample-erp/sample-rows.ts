@@ -12,7 +12,7 @@ const FLAWS = [
 ] as const;
 type Flaw = (typeof FLAWS)[number];
 
-/** How many rows to make of each kind that a reader must show to a person instead of sending. */
+/** The number of rows to make of each kind that a reader must show to a person instead of sending. */
 export type BadRows = Partial<Record<Flaw, number>>;
 
 interface SampleCounts {

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Fault } from './fault-plan.js';
 import type { AnswerPlaces, ErrorShape } from './options.js';
 
-/** What the service says, before it is put on the wire. */
+/** The service's answer, before it is put on the wire. */
 export interface Answer {
   status: number;
   headers?: Record<string, string>;
@@ -97,7 +97,7 @@ export function inPlaces(answer: Answer, path: string, places: AnswerPlaces): An
 const page =
   '<!doctype html><html><head><title>Service</title></head><body><h1>Please come back later</h1></body></html>\n';
 
-/** What a fault makes of the true answer. Faults of the connection leave it as it is; see `sendAnswer`. */
+/** Applies a fault to the true answer. Faults of the connection leave it as it is; see `sendAnswer`. */
 export function faultyAnswer(answer: Answer, fault: Fault): Answer {
   const { status, headers, body } = answer;
   switch (fault.kind) {

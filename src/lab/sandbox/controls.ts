@@ -6,7 +6,7 @@ import type { ChangeableOptions, Limit } from './options.js';
 import { RateLimit } from './rate-limit.js';
 import { addForeignCustomers, type SandboxState } from './state.js';
 
-/** What can be done with a sandbox besides asking it over HTTP. Everything takes effect at once. */
+/** The controls of a sandbox besides its HTTP interface. Everything takes effect at once. */
 export type SandboxControls = ReturnType<typeof createControls>;
 
 export function createControls(state: SandboxState) {
@@ -38,7 +38,7 @@ export function createControls(state: SandboxState) {
 
   return {
     counts,
-    /** What was asked and what is there now. Copies all records; see `counts` for the cheap part. */
+    /** The requests so far, and the records that are there now. Copies all records; see `counts` for the cheap part. */
     ledger: (): Ledger => ({
       requests: state.requests,
       customers: Array.from(records.customers.values(), (customer) => ({ ...customer })),
@@ -95,7 +95,7 @@ export function createControls(state: SandboxState) {
     payInvoice: (invoiceNo: string): Invoice => setInvoiceStatus(invoiceNo, 'paid'),
     setInvoiceStatus,
     removeInvoice: (invoiceNo: string): void => invoices.remove(invoiceNo),
-    /** What became of invoices because `invoiceChanges` is set, in order. */
+    /** The fate of invoices under `invoiceChanges`, in order. */
     invoiceChanges: () => state.invoiceLog,
 
     /** Webhooks that went out so far, the oldest first. */

@@ -24,13 +24,13 @@ const match = z.strictObject({
 
 const common = {
   match: match.default({}),
-  /** How often it may fire. Without it: every time. */
+  /** The number of times it may fire. Without it: every time. */
   times: z.int().min(1).optional(),
   /** The chance that it fires on a matching request, 0 to 1. Default 1. */
   probability: z.number().min(0).max(1).optional(),
 };
 
-/** Whether the request takes its effect (and its key is remembered) before it goes wrong. */
+/** True if the request takes its effect (and its key is remembered) before it goes wrong. */
 const effect = (usual: 'none' | 'done') => z.enum(['none', 'done']).default(usual);
 
 const fault = <Kind extends string, Fields extends z.ZodRawShape>(kind: Kind, fields: Fields) =>
@@ -87,13 +87,13 @@ export function parseFaults(input: unknown): Fault[] {
   return parsed.data;
 }
 
-/** Whether the request that meets this fault takes its effect. */
+/** True if the request that meets this fault takes its effect. */
 export function effectOf(fault: Fault): 'none' | 'done' {
   if ('effect' in fault) return fault.effect;
   return fault.kind === 'reset-before' || fault.kind === 'redirect' ? 'none' : 'done';
 }
 
-/** What a fault can be matched against. */
+/** The properties by which a fault is matched. */
 interface FaultTarget {
   method: string;
   /** With its query. */

@@ -36,14 +36,14 @@ interface Arrival {
   body: Buffer;
   id: string;
   query: URLSearchParams;
-  /** What serves this method and address; null for nothing. */
+  /** The handler of this method and address; null for nothing. */
   endpoint: Endpoint | null;
-  /** What the HTTP server itself found wrong, e.g. a body too large. */
+  /** A fault that the HTTP server itself found, e.g. a body too large. */
   problem: Refusal | null;
   receivedAtMs: number;
 }
 
-/** How a request was answered so far. */
+/** The answer to a request so far. */
 interface Response {
   answer: Answer;
   fault?: Fault | null;

@@ -50,7 +50,7 @@ interface RememberedKey {
   answer: Answer | null;
 }
 
-/** What the service knows of the keys it has seen: many requests take one effect, for as long as it remembers. */
+/** The keys that the service has seen: many requests take one effect, for as long as it remembers. */
 export class IdempotencyMemory {
   /** In order of first use, which is the order of expiry, since all live equally long. */
   readonly #byKey = new Map<string, RememberedKey>();

@@ -19,7 +19,7 @@ export function showInvoice({ invoice_no, customer_code, amount, due_date, statu
   return { invoice_no, ...(customer_code === undefined ? {} : { customer_code }), amount, due_date, status };
 }
 
-/** What somebody else does before an invoice or a page of them is read: pays one, adds one, or moves one in the list. */
+/** An edit by somebody else before an invoice or a page of them is read: pays one, adds one, or moves one in the list. */
 function changeInvoices({ options, invoices, invoiceLog, invoiceRandom: random, webhooks }: SandboxState): void {
   // A whole number whose mean is the one that was set.
   const changes = Math.floor(options.invoiceChanges + random());

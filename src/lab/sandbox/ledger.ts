@@ -65,7 +65,7 @@ export interface LedgerCounts {
   duplicateReferences: number;
 }
 
-/** What an outside auditor sees of the service: what was asked, and what is there now. */
+/** The view of an outside auditor on the service: the requests, and the records that are there now. */
 export interface Ledger {
   requests: readonly LedgerRequest[];
   customers: LedgerCustomer[];

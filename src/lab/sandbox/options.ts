@@ -10,32 +10,32 @@ export interface Limit {
   windowMs: number;
 }
 
-/** What a 429 says in `Retry-After`: the truth in one of two forms, nothing, or a lie that real services tell. */
+/** The form of `Retry-After` in a 429: the truth in one of two forms, nothing, or a lie that real services tell. */
 export type RetryAfterForm = 'seconds' | 'http-date' | 'absent' | 'junk' | 'past' | 'absurd';
 
-/** How the service writes its errors: the shapes that real services use. */
+/** The form of the service's errors: the shapes that real services use. */
 export type ErrorShape = 'nested' | 'problem' | 'message' | 'errors' | 'fault' | 'text' | 'html';
 
 /** For each kind of answer, the places of fields that do not stand on top: `{order: {order_id: 'data.id'}}`. */
 export type AnswerPlaces = Partial<Record<'order' | 'customer' | 'invoices', Readonly<Record<string, string>>>>;
 
-/** What the sandbox demands of a client that asks for an access token (OAuth 2.0, client credentials). */
+/** The sandbox's demands on a client that asks for an access token (OAuth 2.0, client credentials). */
 export interface TokenRules {
   clientId: string;
   clientSecret: string;
-  /** Where the client's id and secret travel; `certificate`: the id alone, in the body. */
+  /** The place of the client's id and secret; `certificate`: the id alone, in the body. */
   authentication: 'basic' | 'post' | 'certificate';
-  /** How long a token is accepted. */
+  /** The lifetime of a token. */
   lifetimeMs: number;
-  /** Whether the answer says how long. */
+  /** True if the answer names it. */
   saysLifetime: boolean;
   /** The scope that the client has to ask for, if any. */
   scope: string | null;
-  /** What every client is answered instead of the truth, if anything. */
+  /** The answer that every client gets instead of the truth, if any. */
   trouble: 'down' | 'html' | 'same-token' | null;
 }
 
-/** Where and how the sandbox announces events. */
+/** The receiver and the form of the events that the sandbox announces. */
 export interface WebhookOptions {
   url: string;
   /** `standard`: Standard Webhooks. `hmac`: a hex HMAC-SHA256 of `TIMESTAMP.BODY`. Default `standard`. */
@@ -58,13 +58,13 @@ const fixedDefaults = {
   seed: null as number | null,
   /** Customers that exist from the start, each made by somebody else under a key of its own. */
   customers: [] as readonly CustomerRecord[],
-  /** How long a key is remembered, from its first request. After that the same key is a new request. */
+  /** The time for which a key is remembered, from its first request. After that the same key is a new request. */
   keyLifetimeMs: 24 * 60 * 60 * 1000,
-  /** Whether 4xx answers are remembered and replayed too. false: a corrected body may use the same key. */
+  /** True if 4xx answers are remembered and replayed too. false: a corrected body may use the same key. */
   replayRefusals: false,
-  /** Whether the same key with another body is refused with 422; false replays the first answer. */
+  /** True if the same key with another body is refused with 422; false replays the first answer. */
   compareBodies: true,
-  /** What the same key with the same body is told after a success: the first answer again, or 409. */
+  /** The answer to the same key with the same body after a success: the first answer again, or 409. */
   repeats: 'replay' as 'replay' | 'refuse',
   /** Largest request body; 413 above it. */
   maxBodyBytes: 1024 * 1024,
@@ -97,7 +97,7 @@ const changeableDefaults = {
   /** Methods that are answered with 405. */
   refusedMethods: [] as readonly string[],
 
-  /** Where the idempotency key travels. `body`: in a field of every JSON body; DELETE then needs none. */
+  /** The place of the idempotency key. `body`: in a field of every JSON body; DELETE then needs none. */
   keyIn: 'header' as 'header' | 'body',
   /** The body field that carries the key. It is not part of the record. */
   keyField: 'idempotency_key',
@@ -105,7 +105,7 @@ const changeableDefaults = {
   keyHeader: 'idempotency-key',
   /** The accepted form of that header: `"abc"` as in the IETF draft, `abc` as many services have it, or both. */
   keyForm: 'either' as 'either' | 'quoted' | 'bare',
-  /** Whether a write without a key is refused. false: it takes effect each time it comes. */
+  /** True if a write without a key is refused. false: it takes effect each time it comes. */
   needsKey: true,
 
   retryAfter: 'seconds' as RetryAfterForm,
@@ -116,11 +116,11 @@ const changeableDefaults = {
   /** A total, drawn and then split at a random point between before and after; added to the two above. */
   delayMs: 0 as DelayMs,
 
-  /** Whether unknown order fields are refused with 400, or kept. Customers take any field by design. */
+  /** True if unknown order fields are refused with 400; false: they are kept. Customers take any field by design. */
   unknownFields: 'refuse' as 'refuse' | 'accept',
   /** Order fields known besides customer_code, items and note. */
   extraOrderFields: [] as readonly string[],
-  /** Where null may stand for "cleared". A PATCH has no other way to say so. */
+  /** The fields in which null may stand for "cleared". A PATCH has no other way to say so. */
   nulls: 'patch' as 'never' | 'patch' | 'always',
   /** The status of an answer to a create. */
   createdStatus: 201,
@@ -140,14 +140,14 @@ const changeableDefaults = {
 
   /** The answer to a create of a customer whose code exists. */
   alreadyExists: { status: 409, code: 'already_exists' } as { status: 409 | 422; code: string },
-  /** Whether that answer shows the existing customer, as `error.customer`. */
+  /** True if that answer shows the existing customer, as `error.customer`. */
   showExisting: false,
 
-  /** Whether an order makes an invoice. */
+  /** True if an order makes an invoice. */
   invoicePerOrder: true,
   /** The share of invoices that are paid from the start, 0 to 1. */
   paidShare: 0.25,
-  /** How many invoices, on average, are paid, added or moved before each page of them is read. */
+  /** The average number of invoices that are paid, added or moved before each page of them is read. */
   invoiceChanges: 0,
   /** Announce paid invoices and changed orders to this address. */
   webhooks: null as WebhookOptions | null,

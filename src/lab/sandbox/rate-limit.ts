@@ -20,7 +20,7 @@ export class SlidingWindow {
     this.#admittedAtMs = new Float64Array(requests).fill(Number.NEGATIVE_INFINITY);
   }
 
-  /** How long until there is room, in ms; 0 when there is room now. */
+  /** The time until there is room, in ms; 0 when there is room now. */
   waitMs(nowMs: number): number {
     const oldestMs = this.#admittedAtMs[this.#oldest] ?? Number.NEGATIVE_INFINITY;
     return Math.max(0, this.windowMs - (nowMs - oldestMs));

@@ -70,7 +70,7 @@ export function checkRecord(entity: Entity, body: JsonObject, use: BodyUse, opti
   }
 }
 
-/** What a record becomes: fields cleared by null are gone. */
+/** Merges a change into a record: fields cleared by null are gone. */
 export function withoutNulls<R extends CustomerRecord | OrderRecord>(fields: JsonObject): R {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as R;
 }

@@ -35,7 +35,7 @@ export function createState(options: SandboxOptions) {
     paidRandom: seededRandom(seed ?? 1),
     /** Decides which invoices somebody else changes. */
     invoiceRandom: seededRandom((seed ?? 1) + 1),
-    /** What somebody else made of invoices, in order. */
+    /** The edits of invoices by somebody else, in order. */
     invoiceLog: [] as { invoiceNo: string; status: string }[],
     webhooks: new WebhookSender(),
   };

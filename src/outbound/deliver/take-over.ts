@@ -38,7 +38,7 @@ export async function takeOver(
   return { inDoubt: doubted.length, unsent };
 }
 
-/** What a predecessor claimed and provably never sent was never tried. @returns how many messages */
+/** The progress of a pull. */
 async function giveBack(tx: Tx, epoch: number, left: LeftMarks): Promise<number> {
   const unsent = left.neverLeft(await unendedWrites(tx, epoch));
   return giveBackUnsent(tx, [...unsent], epoch);
