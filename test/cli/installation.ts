@@ -245,7 +245,7 @@ async function deliverTo(app: App, answer: (request: SendRequest) => Sent): Prom
   const lease = await ServiceLease.acquire(app.context);
   if (!(lease instanceof ServiceLease)) throw new Error(`${lease.holder} has the lease`);
   try {
-    // What it answers is judged already, and no limit holds it back.
+    // Its answers are judged already, and no limit holds it back.
     const client = {
       send: async (request: SendRequest) => answer(request),
       rateLimiter: { usedUp: null, sentInLastSecond: 0, reconsider: () => undefined },
@@ -262,7 +262,7 @@ async function deliverTo(app: App, answer: (request: SendRequest) => Sent): Prom
   }
 }
 
-/** What the service could answer. */
+/** The answers that the service can give. */
 export const answers = {
   created: (serviceId: string): Sent => ({
     ...answered(201, null),
@@ -298,7 +298,7 @@ function answered(status: number, excerpt: string | null): Omit<Sent, 'verdict'>
   return { startedAtMs: Date.now(), durationMs: 34, status, requestId: 'req_1', excerpt };
 }
 
-/** What is printed while `work` runs; mocha's own lines never fall in between, because they are printed between tests. */
+/** Returns the output while `work` runs; mocha's own lines never fall in between, because they are printed between tests. */
 export async function capturingOutput(work: () => Promise<number>): Promise<Printed> {
   const printed = { stdout: '', stderr: '' };
   const { stdout, stderr } = process;

@@ -78,7 +78,8 @@ describe('waybill outbox', () => {
       it('has the filters of the page of the desk, and finds the same by each', async () => {
         await fill();
         await installation.capture({ entity: 'customer', sourceKey: '1', unmapped: 'no name, 100% wrong' });
-        // What the page shows; a filter that it has and the command has not would stand here without an option.
+        // The rows that the page shows; a filter that it has and the command has not would stand here without an
+        // option.
         const options: Record<string, string> = {
           state: '--state',
           entity: '--entity',

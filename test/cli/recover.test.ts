@@ -13,7 +13,7 @@ import { capturingOutput, type Printed } from './installation.js';
 
 const orders = 4;
 const customers = 2;
-/** What a store knows; not what every process writes when it starts. */
+/** The knowledge of a store, without the rows that every process writes when it starts. */
 const known = ['outbox_message', 'binding', 'closed_binding', 'adoption', 'audit_log', 'capture_cursor'];
 
 /** One way in which a person may ask, and what it needs. */
@@ -110,7 +110,7 @@ describe('waybill recover, asked in every way of a store in every state', functi
     remove(at, 'store');
     cpSync(dir.file('copy.sqlite'), at.storeFile);
   };
-  /** How each store came to be; `status` comes first to each, so that what it finds at its start is on record. */
+  /** The origins of each store; `status` runs first on each, so that the findings of its start are on record. */
   const states: Record<string, (at: Installation) => Promise<unknown> | unknown> = {
     live: () => undefined,
     'lost with its witness': (at) => lose(at),
@@ -143,7 +143,7 @@ describe('waybill recover, asked in every way of a store in every state', functi
       );
     },
   };
-  /** How delivery is held in each state. */
+  /** The reason that holds delivery in each state. */
   const holds: Record<string, string | null> = {
     live: null,
     'lost with its witness': null,
@@ -209,7 +209,7 @@ describe('waybill recover, asked in every way of a store in every state', functi
         rmSync(copy, { recursive: true, force: true });
         cpSync(dir.file(state), copy, { recursive: true });
         const at = installation(`${state}, asked`);
-        // What a start finds is on record before anything is compared.
+        // The findings of a start are on record before anything is compared.
         await succeeds(at, [0, 3], 'sync', 'pull', '--json');
         expect(holdOf(at)?.kind ?? null).to.equal(kind);
         const before = dump(at);

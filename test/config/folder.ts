@@ -31,7 +31,7 @@ export function validSettings() {
   } as Record<string, Tree | string> & Record<'erp' | 'customers' | 'orders' | 'amounts' | 'service', Tree>;
 }
 
-/** What the environment of every test holds, and nothing else: the machine's own variables stay outside. */
+/** The environment of every test, and nothing else: the machine's own variables stay outside. */
 export const tokenInEnvironment = { WAYBILL_SERVICE_TOKEN: 'token-for-tests' };
 
 const folders: string[] = [];

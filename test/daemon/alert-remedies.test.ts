@@ -18,7 +18,7 @@ import { holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { say } from '../support/jobs/say.js';
 import type { Tree } from '../support/merge-settings.js';
 
-/** How an alert comes about, and what its remedy says to do. */
+/** The cause of an alert, and its remedy. */
 interface Case {
   options?: LabOptions;
   breaks: (lab: Lab) => Promise<unknown>;

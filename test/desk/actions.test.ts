@@ -79,7 +79,7 @@ onAnyLab('actions at the desk', (kit) => {
   it('touch exactly what was shown, once, and name what has changed since', async () => {
     for (const key of ['1', '2', '3']) await park(key, unknownSku(key));
     const { path } = await preview('needs-a-person', 'discard');
-    // Of these, one is gone, one says something else, and one came later.
+    // One of these is gone, one says something else, and one came later.
     await change(`UPDATE outbox_message SET ${forged.superseded}, closed_at=1 WHERE source_key='1'`);
     await change(
       `UPDATE outbox_message SET reason_code='legacy', reason_data='{"text":{"outside":"HTTP 422: it is too old"}}' WHERE source_key='2'`,

@@ -61,7 +61,7 @@ onAnyStore('the desk in a browser', (kit) => {
     const answer = await page.goto(desk.url + path);
     expect(answer?.status(), path).to.be.oneOf([200, 404]);
   };
-  /** What axe finds wrong on the page, in both themes. */
+  /** The faults that axe finds on the page, in both themes. */
   async function violations(): Promise<string[]> {
     const found: string[] = [];
     // Through the debugger: the policy of the page lets no script in.

@@ -6,7 +6,7 @@ import { type Lab, useLab } from '../support/jobs/job-lab.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
 import { park } from './parked-message.js';
 
-/** What users of other programs complained of. Bulk actions, readers who act and paths behind a proxy have tests beside these. */
+/** Complaints by users of other programs. Bulk actions, readers who act and paths behind a proxy have tests beside these. */
 onAnyStore('the desk, unlike others,', (kit) => {
   if (kit.dialect !== 'sqlite') return;
   const labs = useLab(kit);

@@ -68,7 +68,10 @@ function figuresUpTo(nowMs: number) {
   return [...bucketsOf('minute', 60_000, 1_440, 12), ...bucketsOf('hour', 3_600_000, 168, 700)];
 }
 
-/** What a desk shows on a day on which something of everything has happened. Its clock stands from then on: figures are of whole minutes. */
+/**
+ * The pages of a desk on a day on which something of everything has happened. Its clock stands from then on: figures
+ * are of whole minutes.
+ */
 export async function fillDesk(lab: Lab): Promise<void> {
   const { store } = lab.context;
   await lab.capture();

@@ -4,13 +4,13 @@ const digit = `(${[...'0123456789'].map((d, nth) => `SELECT ${d}${nth === 0 ? ' 
 const numbers = `(SELECT a.d+10*b.d+100*c.d+1000*e.d+10000*f.d+100000*g.d AS n
   FROM ${digit} a, ${digit} b, ${digit} c, ${digit} e, ${digit} f, ${digit} g) AS s`;
 
-/** Of twenty messages fourteen are delivered; the others are in every other state. */
+/** Fourteen of twenty messages are delivered; the others are in every other state. */
 const state = `CASE n%20 WHEN 0 THEN 'parked' WHEN 1 THEN 'in_doubt' WHEN 2 THEN 'pending' WHEN 3 THEN 'pending'
   WHEN 4 THEN 'superseded' WHEN 5 THEN 'discarded' ELSE 'delivered' END`;
 const entity = "CASE WHEN n%10<8 THEN 'order' ELSE 'customer' END";
 const isDelivered = 'n%20>=6';
 
-/** So many of everything that grows, as years leave it behind. @param count a million at most */
+/** Fills every table that grows, as years would. @param count a million at most */
 export async function fillStore(store: Store, count: number): Promise<void> {
   for (const sql of fillings(count)) await store.transaction('fill the store', (tx) => tx.run(sql));
   // A server counts by itself, a while after.

@@ -5,7 +5,7 @@ import { Browser, deskSettings, openDesk } from './desk-client.js';
 import { fillStore, pathsOf } from './filled-store.js';
 
 const messages = 300_000;
-/** Counts stop at 10,000, and a page that filters looks through 100,000 ids. What reads all of a table is above. */
+/** Counts stop at 10,000, and a page that filters looks through 100,000 ids. Queries that read a whole table are above. */
 const mostRead = 280_000;
 
 eachStore({ usual: ['mysql'], possible: ['mysql'] }, (store, name) =>

@@ -41,7 +41,7 @@ onSqliteLabAnd('mysql', 'lists at the desk', (kit) => {
     expect(control).to.contain(createHash('sha256').update(before).digest('hex'));
     return { rows: parse(before, { from_line: 2 }) as string[][], control: control.split(',') };
   };
-  /** So many orders that were delivered long ago. */
+  /** Orders that were delivered long ago. */
   async function deliverMany(count: number): Promise<void> {
     const values = Array.from(
       { length: count },
@@ -200,7 +200,7 @@ onSqliteLabAnd('mysql', 'lists at the desk', (kit) => {
     await lab.deliver();
     const ids = (await kit.rows('SELECT id FROM audit_log ORDER BY id DESC')).map(({ id }) => String(id));
     const { rows } = csvOf((await rita.open('audit.csv')).body);
-    // What a reader asks for is not on record; signing in was.
+    // A reader's page views are not on record; signing in was.
     expect(rows.map((row) => row[0])).to.deep.equal(ids);
     const [order] = await kit.rows("SELECT source_key, number FROM outbox_message WHERE entity='order' ORDER BY id");
     const ofOrder = csvOf((await rita.open(`audit.csv?key=${order?.number}&entity=order`)).body).rows;

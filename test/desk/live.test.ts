@@ -32,7 +32,7 @@ onAnyStore('open pages of the desk', (kit) => {
     expect(last(early)).to.deep.equal({ count: 1_000, isMore: true, at: 'at number' });
     live.close();
     expect([early.writableEnded, late.writableEnded]).to.deep.equal([true, true]);
-    // Where no page is open, nothing is read.
+    // Without an open page, nothing is read.
     await new Live({ ...context, store: null as never }, String).tell();
   });
 

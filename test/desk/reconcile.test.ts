@@ -35,7 +35,7 @@ onAnyLab('a comparison of both sides at the desk', (kit) => {
     const { headers } = await anna.post(path, { csrf, reason });
     return (await anna.open((headers.location ?? '').slice(1))).body;
   };
-  /** What the daemon does when it is asked. */
+  /** The daemon's part when it is asked. */
   const daemonCompares = () =>
     withServiceLease(lab.context, (lease) =>
       reconcileAsked(lab.context, { reader: lab.reader, client: lab.client, lease }, new AbortController().signal),

@@ -19,7 +19,7 @@ import {
 } from './desk-client.js';
 
 onAnyStore('the door of the desk', (kit) => {
-  // What is guarded here does not depend on the store.
+  // These guards do not depend on the store.
   if (kit.dialect !== 'sqlite') return;
   const labs = useLab(kit);
   let lab: Lab;
@@ -63,7 +63,7 @@ onAnyStore('the door of the desk', (kit) => {
     const reader = { name: 'rita', role: 'read', csrf: null } as const;
     expect(accessProblem('act', reader)).to.match(/may look, but not act/);
     const csrf = await browser.signIn('rita');
-    // What a reader may post changes nothing but how the desk looks to this reader.
+    // A reader's POST changes nothing but the look of the desk for this reader.
     const harmless = ['sign-in', 'sign-out', 'theme'];
     for (const { method, path, access } of routes.filter((route) => route.method === 'POST')) {
       if (harmless.includes(path)) continue;

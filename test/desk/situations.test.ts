@@ -19,9 +19,9 @@ interface Situation {
   name: string;
   options?: LabOptions;
   arrange(lab: Lab): Promise<unknown>;
-  /** Of the first order, what its page and `explain` say: what happened, and what to do next. */
+  /** The text of the first order's page and of `explain`: the events, and the next step. */
   record?: readonly [happened: RegExp, next: RegExp];
-  /** What the overview and `status` say. */
+  /** The text of the overview and of `status`. */
   status: RegExp;
 }
 
@@ -33,7 +33,7 @@ const both = async (lab: Lab) => {
 };
 const fault = (given: object): LabOptions => ({ sandbox: { faults: [given as never] } });
 
-/** What a newcomer meets first. The words come from one place each; here they are read where people read them. */
+/** The first pages that a newcomer meets. The words come from one place each; here they are read where people read them. */
 const situations: Situation[] = [
   {
     name: 'the service does not know the customer',

@@ -84,7 +84,7 @@ esac`,
     return { code, output };
   }
 
-  /** What a shell would do, without the start of a process for each line. */
+  /** Runs a line as a shell would, without starting a process for each. */
   async #runsHere(commands: readonly string[][]): Promise<{ code: number; output: string }> {
     let output = '';
     for (const words of commands) {
@@ -126,7 +126,7 @@ describe('the commands in the documents', () => {
   });
   after(() => sandbox.close());
 
-  /** What a page asks its reader to do by hand, before or after a block. */
+  /** The steps that a page asks its reader to do by hand, before or after a block. */
   const byHand: { beside: string; when: 'before' | 'after'; work: () => void }[] = [
     {
       beside: 'cp config/example/local.yaml config/local.yaml',
@@ -223,7 +223,7 @@ function shownOutput({ fences }: Document): string {
   return block.slice(block.indexOf('\n') + 1);
 }
 
-/** What stays the same from run to run: not the numbers, ids and the widths that follow from them. */
+/** The part that stays the same from run to run: not the numbers, ids and the widths that follow from them. */
 function skeleton(text: string): string {
   return text
     .replaceAll(/ord_\w+/g, 'ord')

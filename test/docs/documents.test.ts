@@ -9,7 +9,10 @@ import { projectRoot } from '../support/project-root.js';
 import { anchors, documents, shellWords, typedLines, waybillCommands } from './documents.js';
 import { parseCommand, withSubcommands } from './parse-command.js';
 
-/** What is shown and not run, and why. Everything else that is typed stands in `sh` blocks, which a test runs. */
+/**
+ * The blocks that are shown and not run, with the reason. Everything else that is typed stands in `sh` blocks, which a
+ * test runs.
+ */
 const notRun: [RegExp, string][] = [
   [/^npm (ci|prune|run build|test)\b/, 'it installs or tests the project itself'],
   [/^npm run sandbox\b/, 'it runs until it is stopped; the tests start the sandbox'],

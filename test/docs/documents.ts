@@ -54,7 +54,7 @@ export function typedLines({ language, text }: Fence): string[] {
 /** The `waybill` commands of a typed line, as words, however they are called. */
 export function waybillCommands(line: string): string[][] {
   return line.split('&&').flatMap((part) => {
-    // Where the output goes, and whether the shell waits, is the shell's business.
+    // The shell decides about the output's destination, and about waiting.
     const words = shellWords(part.replace(/ (> \S+|&)$/, '').trim());
     if (words[0] === 'waybill') return [words.slice(1)];
     if (words[0] !== 'npm' || words[1] !== 'run') return [];

@@ -58,7 +58,7 @@ function sectionsOf(text: string): { heading: string; text: string }[] {
     });
 }
 
-/** How the usual renderers of Markdown name the place of a heading. */
+/** The anchor of a heading, as the usual renderers of Markdown name it. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

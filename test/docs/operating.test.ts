@@ -37,7 +37,7 @@ const otherCodes: Record<string, number[]> = {
   // The store here is a file; test/e2e/cloned-machine.test.ts runs it with one on a server.
   'waybill go-live --standby': [2],
 };
-/** Where the page names a place of the machine. */
+/** The places of the machine that the page names. */
 const places = [
   '/opt/waybill',
   '/etc/waybill',
@@ -214,7 +214,7 @@ esac\n`,
   const fence = (language: string, holding: string) =>
     page?.fences.find((one) => one.language === language && one.text.includes(holding))?.text ?? '';
 
-  /** What the page asks its reader to do by hand, or what has happened meanwhile, before a line. */
+  /** The steps by hand, or events in between, before a line of the page. */
   const meanwhile: Record<string, () => unknown> = {
     'install -d -m 0700 -o waybill -g waybill /var/lib/waybill': () => {
       const settings = parse(readFileSync(at('etc/waybill/local.yaml'), 'utf8'));
@@ -251,7 +251,7 @@ esac\n`,
       store.exec(`UPDATE outbox_message SET ${forged.parked}, park_class='unproven' WHERE source_key='4715'`);
       store.close();
       await inFolder('ids.csv', 'key;id\n4714;ord_theirs\n');
-      // What the service has of them, whoever made them there.
+      // The service's copies of them, whoever made them there.
       for (const [order_id, note] of [
         ['ord_93', 'A-4711'],
         ['ord_theirs', 'A-4714'],
@@ -278,7 +278,7 @@ esac\n`,
       await inFolder('orders.csv', '4720;ord_of_the_old_connector\n');
     },
     'systemctl stop waybill': async () => {
-      // What a copy does not know.
+      // Facts that a copy lacks.
       await enter(4_730 + ++stops);
       await types('waybill sync');
     },

@@ -44,7 +44,7 @@ describe('docs/quickstart.md, typed line by line', function () {
       chmodSync(join(dir.file('bin'), name), 0o755);
     };
     mkdirSync(dir.file('bin'));
-    // What is installed and built here stands in for what `npm ci` would fetch and the first `npm run` would build.
+    // The installed and built tree stands in for the results of `npm ci` and the first `npm run`.
     put(
       'npm',
       `case "$1 $2" in

@@ -139,12 +139,12 @@ describe('a service that has half of the customers already', function () {
           expectEachOnce(expected);
         }
 
-        // What a person says is done, and then an edit goes its way like any other.
+        // A person's word counts as done, and then an edit goes its way like any other.
         expect((await waybill.run('confirm', 'customers', '--reason', 'the ERP is right', '--yes')).code).to.equal(0);
         await waybill.run('sync', 'deliver');
         for (const record of theirs()) expect(record.name).to.not.contain('Theirs');
         expect((await json('bindings', 'adopted', '--open')).open).to.equal(0);
-        // What was under way when it was killed goes once more, and is only repeated.
+        // Requests that were under way at the kill go once more, and are only repeated.
         const made = writes('POST', /customers/).filter((request) => request.status === 201 && !request.replayed);
         expect(made).to.have.length(codes().length - there.length);
         for (const output of [story.stdout, JSON.stringify(shown), JSON.stringify(status)])

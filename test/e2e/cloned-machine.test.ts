@@ -15,7 +15,7 @@ const customers = 5;
 
 describe('A cloned server', function () {
   this.timeout(300_000);
-  // What tells a clone is told without the store's own SQL.
+  // A clone is recognised without the store's own SQL.
   for (const kind of isFullMatrix ? (['sqlite', 'mysql'] as const) : (['sqlite'] as const))
     describe(`with a ${kind} store`, () => {
       const dir = useTempDir();
@@ -103,7 +103,8 @@ describe('A cloned server', function () {
         const { orderNo } = await insertSampleOrder(erpOf('erp'));
         expect((await clone.run('sync')).code).to.equal(0);
         const { orders: now, duplicates } = atService();
-        // What the original had sent meanwhile is in the clone's outbox too: the same key, the same record.
+        // The clone's outbox also holds the messages that the original had sent meanwhile: the same key, the same
+        // record.
         expect(now.map(({ reference }) => reference)).to.deep.equal([
           ...before.orders.map(({ reference }) => reference),
           orderNo,

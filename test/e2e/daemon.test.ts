@@ -62,7 +62,7 @@ describe('waybill daemon', function () {
         const second = start();
         const isTakeover = ({ message }: Daemon['lines'][number]) => message.startsWith('Took over');
         await second.line(isTakeover);
-        // What waited for its turn has not left, and is not in doubt.
+        // A message that waited for its turn has not left, and is not in doubt.
         const { inDoubt, unsent } = second.lines.find(isTakeover) as unknown as { inDoubt: number; unsent: number };
         expect(inDoubt).to.be.at.most(sandbox.counts().requests);
         expect(unsent).to.be.at.least(1);

@@ -21,7 +21,7 @@ interface SecureServer {
   database: Place;
   /** From now on it shows this certificate. */
   present(certificate: Certificate): Promise<unknown>;
-  /** Whether it asks the account for a certificate as well. */
+  /** True if it asks the account for a certificate as well. */
   askForOne(isAsked: boolean): Promise<unknown>;
   stop(): Promise<void>;
 }

@@ -26,7 +26,7 @@ export async function expectedCustomers(database: ErpTables): Promise<Map<string
   );
 }
 
-/** What the service should hold, straight from the tables of the sample ERP: no line of the connector takes part. */
+/** The records that the service should hold, straight from the tables of the sample ERP: no line of the connector takes part. */
 export async function expectedOrders(database: ErpTables): Promise<Map<string, ExpectedOrder>> {
   const rows = (await database.query(
     `SELECT o.order_no, c.customer_no, p.sku, l.qty, ROUND(l.unit_price * 100) AS cents

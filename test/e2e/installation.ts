@@ -32,7 +32,7 @@ export interface InstallationOptions {
     | { type: 'mysql' | 'postgres'; database: ServerDatabase & { user: string; password: string } };
   /** Sections put over the sample's. */
   settings?: Record<string, unknown>;
-  /** Of the ERP; the sample's unless one is given. */
+  /** The ERP's settings; the sample's unless others are given. */
   timeZone?: string;
   token?: string;
   /** The folder of another version, which is built. Absent: this one. */

@@ -50,7 +50,7 @@ describe('waybill daemon with an Odoo on PostgreSQL, by the example configuratio
     await erp?.end();
   });
 
-  /** What each sent order is worth in the ERP, and at the service: both in cents, by its number. */
+  /** The worth of each sent order in the ERP, and at the service: both in cents, by its number. */
   const amountsOf = async () => {
     const { rows } = await erp.query(
       `SELECT name, (amount_untaxed * 100)::bigint AS cents FROM sale_order o

@@ -15,7 +15,7 @@ export const odooTables = `
     product_uom_qty NUMERIC NOT NULL, price_unit NUMERIC NOT NULL, discount NUMERIC, price_subtotal NUMERIC,
     price_tax FLOAT8, price_total NUMERIC, create_date TIMESTAMP, write_date TIMESTAMP);`;
 
-/** What a fresh database with demo data looks like: everything is of one moment. */
+/** A fresh database with demo data: everything is of one moment. */
 export const odooDemo = `
   INSERT INTO res_country (name, code) VALUES ('{"en_US": "Germany", "de_DE": "Deutschland"}', 'DE');
   INSERT INTO res_currency (name, active) VALUES ('EUR', true), ('USD', true);
@@ -38,7 +38,7 @@ export const odooDemo = `
     VALUES (17, 30, 2, 'Desk by the metre', 2.5, 10, 0);
   ${computed()}`;
 
-/** What Odoo computes when it writes an order: the lines to two decimals, and their sum. */
+/** The amounts that Odoo computes when it writes an order: the lines to two decimals, and their sum. */
 export function computed(): string {
   return `UPDATE sale_order_line SET price_subtotal = ROUND(product_uom_qty * price_unit * (1 - COALESCE(discount, 0) / 100.0), 2);
     UPDATE sale_order o SET amount_untaxed = (SELECT SUM(price_subtotal) FROM sale_order_line l WHERE l.order_id = o.id)`;

@@ -213,7 +213,7 @@ describe('waybill recover', function () {
       loseStore();
       const run = await waybill.run('recover', way as string, ...more, '--yes');
       expect(run.stderr).to.equal('');
-      // What a look-up shows to differ is captured by the next sweep.
+      // A sweep captures again the records that a look-up shows to differ.
       for (const _ of ['the creates', 'their changes']) await waybill.run('sync');
       expect(sandbox.ledger().customers.filter(({ record }) => record.name === 'Renamed')).to.deep.equal([]);
       onlyOnce();
@@ -239,7 +239,7 @@ describe('waybill recover', function () {
     expect((await waybill.run('sync')).code).to.equal(3);
     const recovered = await waybill.run('recover', '--from-service', '--sent-since', anHourAgo, '--yes');
     expect(recovered.code).to.equal(0);
-    // What a person vouches for stands before the question.
+    // The bindings that a person vouches for stand before the question.
     expect(recovered.stdout).to.contain('A record whose key is spelled otherwise since would be made twice');
     await waybill.run('sync');
     expect(sandbox.ledger().deleted.map((record) => record.reference)).to.deep.equal([reference]);

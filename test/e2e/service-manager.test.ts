@@ -14,7 +14,7 @@ import { canary, type Daemon, eventually, Installation } from './installation.js
 /** Long enough for a busy machine to carry a ping, which goes out after a third of it. */
 const watchdogMs = 9_000;
 
-/** What a program of the machine may do to a daemon, on SIGUSR2: the first prints, the second never ends. */
+/** Programs of the machine that signal a daemon with SIGUSR2: the first prints, the second never ends. */
 const troubles = {
   prints: `
     console.log('a library prints'); console.error('a library complains');

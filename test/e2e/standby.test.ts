@@ -11,11 +11,11 @@ import { useMariaDb } from '../support/use-database.js';
 import { canary, type Daemon, eventually, Installation } from './installation.js';
 
 const leaseSeconds = 3;
-/** Of a deliverer whose requests may hang for longer, so that its drain takes longer too. */
+/** A deliverer whose requests may hang for longer, so that its drain takes longer too. */
 const patient = { leaseSeconds: 9, drainSeconds: 8, deadlineSeconds: 4 };
 /**
- * So many that each successor has more left than it may send in its first second. More of them take longer and prove the
- * same: 5,000 were run before a release.
+ * Enough orders that each successor has more left than it may send in its first second. More of them take longer and
+ * prove the same: 5,000 were run before a release.
  */
 const orders = Number(process.env.WAYBILL_STANDBY_ORDERS ?? 500);
 const perSecond = 100;

@@ -7,7 +7,7 @@ import { useMariaDb } from '../support/use-database.js';
 import { expectedCustomers, expectedOrders } from './expected-records.js';
 import { canary, Installation } from './installation.js';
 
-// Enough for pages, batches and claims by the dozen. What 200,000 take in memory: docs/performance.md.
+// Enough for pages, batches and claims by the dozen. The memory for 200,000: docs/performance.md.
 const orders = isFullMatrix ? 2_000 : 400;
 const customers = orders / 10;
 

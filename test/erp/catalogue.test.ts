@@ -98,7 +98,7 @@ function catalogueContract(lab: ErpLab, write: (statement: string) => string = (
 }
 
 describe('the catalogue of an ERP', () => {
-  /** What is made of the columns of a table `kinds`: name → kind, with a mark where it is an integer. */
+  /** The kinds of the columns of a table `kinds`: name → kind, with a mark where it is an integer. */
   const kindsIn = async (lab: ErpLab) => {
     const database = await erpDatabase(lab.settings());
     try {

@@ -15,7 +15,7 @@ import { problemsInWords } from './problems-in-words.js';
 const DAY = '2026-01-01';
 const PRINTABLE = fc.constantFrom('a', 'A', 'ä', 'Ä', 'b', 'B', ' ', '/', '%', "'", 'ß', 's', '0', '1');
 
-/** What people are told of a row that can't become a record; empty where it can. */
+/** The message for people about a row that can't become a record; empty if it can. */
 function whyNot(row: ReadOrder | undefined): string {
   return row === undefined || row.content.mapped ? '' : problemsInWords(row.content);
 }
@@ -56,7 +56,7 @@ async function failure(action: Promise<unknown>): Promise<ErpError> {
   throw new Error('it did not fail');
 }
 
-/** What a reader promises, whatever database it reads. Called inside a describe block. */
+/** The promises of a reader, whatever database it reads. Called inside a describe block. */
 export function erpReaderContract(lab: ErpLab): void {
   beforeEach(() => lab.run(...TABLES));
 

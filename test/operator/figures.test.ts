@@ -78,7 +78,7 @@ describe('figures over time', () => {
 onEveryStore('the figures in the store', (kit) => {
   let nowMs = noon;
   let attempts = 0;
-  /** By how much the clock on the wall is wrong. */
+  /** The error of the clock on the wall. */
   let aheadMs = 0;
   const sinceBoot = () => ({ bootId: 'lab', bootMs: nowMs - aheadMs });
   const record = (store: Store = kit.store) =>

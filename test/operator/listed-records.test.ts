@@ -203,7 +203,7 @@ onSqliteLabAnd('mysql', 'records that a recovery parked', (kit) => {
     const before = lab.sandbox.ledger().requests.filter(({ method }) => method === 'POST').length;
     await saysCustomersAreThere(asking);
     expect((await say(asking, 'look_up')).done).to.equal(orders);
-    // What a stop leaves is asked for by the next delivery.
+    // The next delivery asks for the records that a stop leaves.
     const stop = new AbortController();
     const halfway = (delivered: number) => delivered >= orders / 2 && stop.abort();
     await asking.deliver({ signal: stop.signal, onProgress: ({ delivered }) => halfway(delivered.orders) });

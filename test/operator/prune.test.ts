@@ -31,7 +31,7 @@ onEveryLab('pruning', (kit) => {
   it('erases bodies and excerpts first, then messages and attempts; bindings stay', async () => {
     const lab = await kit.start();
     await lab.capture();
-    // What delivers a message is its own attempt, and goes with it.
+    // A delivered message has its own attempt, which goes with it.
     lab.sandbox.setFaults([{ kind: 'status', status: 500, times: 2 }]);
     await lab.deliver();
     const before = await counts();

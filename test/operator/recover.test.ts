@@ -172,7 +172,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     it('judges also what a person lets go, in whatever moment of its end', async () => {
       const lab = await kit.start({ customers: 1, orders: 1 });
       const neighbour = await kit.connect();
-      // Of so many that the judgements lock only what they judge.
+      // There are so many that the judgements lock only the rows that they judge.
       await kit.store.transaction('as after a while', (tx) =>
         tx.run(`INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint,
                   state, captured_at, folded_key)
@@ -227,7 +227,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
       let afterFirst: Promise<unknown> | undefined;
       const store = withMethod(kit.store, 'transaction', async (asked, work) => {
         if (asked === action && !afterFirst) {
-          // By an older export, so that the second would have something to add.
+          // It takes an older export, so that the second would have something to add.
           await recover(lab.context, lab.reader, { fate, bindings: exportOf(rows.slice(0, -1)), reason: 'the first' });
           await meanwhile();
           afterFirst = wholeStore();

@@ -111,7 +111,7 @@ onSqliteLabAnd('postgres', 'records whose keys are others now', (kit) => {
     const content = recordsOf(lab);
     expect((await lab.capture({ sweep: true })).stopped).to.equal(null);
     await lab.deliver({ erp: lab.reader });
-    // What is sent again goes out under the key that it had.
+    // A record that is sent again goes out under the key that it had.
     await lab.capture({ filter: { entity: 'order' }, force: true });
     await lab.deliver({ erp: lab.reader });
     expect(recordsOf(lab).slice(0, content.length)).to.deep.equal(content);

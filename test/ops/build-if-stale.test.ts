@@ -16,7 +16,7 @@ describe('npm run waybill', () => {
     mkdirSync(dirname(at(...path)), { recursive: true });
     writeFileSync(at(...path), text, { mode });
   };
-  /** What stands for the SQLite that was built for Node 20. */
+  /** The stand-in for the SQLite that was built for Node 20. */
   const built = 'node_modules/better-sqlite3/build/Release/better_sqlite3.node';
 
   beforeEach(() => {

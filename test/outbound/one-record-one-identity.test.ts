@@ -181,7 +181,7 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
         if (tx.dialect.name !== 'sqlite')
           await waitFor(
             'the other one stands in line',
-            // Of another connection: in a transaction, PostgreSQL shows for ever what it has shown once.
+            // A transaction of another connection: PostgreSQL shows for ever what it has shown once.
             () => onlooker.read('look', async (look) => (await look.select(inLine.join(' UNION '))).length > 0),
           );
         return result;
@@ -428,7 +428,7 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
         "SELECT park_class, reason_code, reason_data FROM outbox_message WHERE entity='customer' AND state='parked'",
       );
       expect(waits).to.have.length(1);
-      // What is at the service is the other one: with a code of its own, this one goes out.
+      // The record at the service is the other one: with a code of its own, this one goes out.
       expect(waits[0]).to.include({ park_class: 'refused' });
       expect(waits[0].reason).to.contain(`the key ${customers[0].source_key}`);
     });

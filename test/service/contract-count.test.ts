@@ -37,7 +37,7 @@ const headerForms = {
   Sunset: ['HTTP date', 'junk'],
 };
 
-/** What goes wrong with answers: no JSON, other JSON, a body that breaks off or has no end, no HTTP at all. */
+/** The faults of answers: no JSON, other JSON, a body that breaks off or has no end, no HTTP at all. */
 const malformations = [
   'no body',
   'HTML',

@@ -17,7 +17,7 @@ interface Answered {
   status: number;
   headers: Record<string, string | string[]>;
   bytes: Buffer;
-  /** Where the body is cut into pieces. */
+  /** The places where the body is cut into pieces. */
   pieces: number;
   breaksOff: boolean;
 }
@@ -118,7 +118,7 @@ function played(given: Answer): PlayedAnswer | Error {
   return { status: given.status, headers: given.headers, pieces: cut(given), error };
 }
 
-/** Whether this answer acknowledges that request, worked out without a line of the client. */
+/** True if this answer acknowledges that request, worked out without a line of the client. */
 function acknowledges(name: RequestName, given: Answer): boolean {
   if ('code' in given || given.breaksOff || given.bytes.length > 8_000) return false;
   if (name === 'deleteOrder' && given.status === 410) return true;
@@ -209,7 +209,7 @@ describe('whatever comes from the network', function () {
             { entity: 'order', record: order, idempotencyKey: 'key-1' },
             asking,
           );
-          // Of a record that was found only fields of ours are kept.
+          // A found record keeps only fields of ours.
           if (looked.verdict.kind === 'found') looked.verdict.shown = {};
           const shown = [looked, withoutPage(await client.read(page(), asking))];
           expect(JSON.stringify(shown)).to.not.include(token);

@@ -5,7 +5,7 @@ import tls from 'node:tls';
 export interface RawServer {
   readonly port: number;
   readonly url: string;
-  /** What came in, a text for each connection. */
+  /** The received texts, one for each connection. */
   readonly received: string[];
   close(): Promise<void>;
 }

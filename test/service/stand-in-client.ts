@@ -5,7 +5,7 @@ import type { OpenClient } from '../../src/service/wire/connections.js';
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
 
-/** What undici hands to a handler to steer a request by. */
+/** The object with which a handler steers a request of undici. */
 function controllerOf(abort: (reason: Error) => void): Controller {
   return { aborted: false, paused: false, reason: null, abort, pause() {}, resume() {}, rawHeaders: [] } as Controller;
 }

@@ -16,7 +16,7 @@ import {
 } from './wire-client.js';
 import type { Reply, WireLab } from './wire-lab.js';
 
-/** How the client behaves on a wire, whichever way the wire is made. */
+/** The behaviour of the client on a wire, whichever way the wire is made. */
 export function wireContract(makeLab: () => WireLab): void {
   let lab: WireLab;
   const clients = new Clients();

@@ -7,7 +7,7 @@ import { overNodeHttp } from './stand-in-client.js';
 // From its import on nock stands between Node and every socket, and no connection is kept: off unless it is asked for.
 nock.restore();
 
-/** What the far end does with a request. */
+/** The far end's handling of a request. */
 export type Reply =
   | { kind: 'answer'; status: number; headers?: Record<string, string>; body?: string | Buffer }
   /** The request was read; the connection is reset without an answer. */
@@ -26,7 +26,7 @@ export interface SeenRequest {
 /** A far end that answers by a script and remembers what it was asked. */
 export interface WireLab {
   readonly url: string;
-  /** What a client has to go over to get here; absent: what it takes by itself. */
+  /** The way that a client has to take to get here; absent: it finds its own. */
   readonly openClient?: OpenClient;
   readonly requests: SeenRequest[];
   /** Given in turn; the last one stays. */

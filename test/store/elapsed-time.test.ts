@@ -140,7 +140,7 @@ describe('time that surely passed', () => {
       fc.property(fc.array(event, { maxLength: 60 }), (events) => {
         const world = new World();
         world.look(0);
-        /** What was believed at the last look, by the true time. */
+        /** The belief at the last look, by the true time. */
         let believed = { sureMs: world.startMs, trueMs: 0 };
         for (const one of events) {
           happen(world, one);

@@ -99,7 +99,7 @@ onEveryStore('a lease', (kit) => {
       return asked.held ? asked : null;
     });
     expect(held(answer).epoch).to.equal(first.epoch + 1);
-    // By the database's clock, to the millisecond.
+    // Compared by the database's clock, to the millisecond.
     expect((await endOf()) - long).to.be.at.least(end);
     // It was never let go.
     expect((answer as { idleMs: number }).idleMs).to.equal(0);

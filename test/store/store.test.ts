@@ -274,7 +274,7 @@ onEveryStore('the store', (kit) => {
       for (const name of names) expect(shown).to.match(new RegExp(`\\[X\\].*${name}`));
       return;
     }
-    // What those commands do with the data source that the file names, in one process.
+    // Those commands' use of the data source that the file names, in one process.
     const program = `
       const { default: source } = await import('./dist/ormconfig.js');
       await source.initialize();
@@ -393,7 +393,7 @@ describe('a store in a SQLite file', () => {
   });
 });
 
-/** What a test says to one of them. */
+/** The order of a test to one of them. */
 const servers = {
   mysql: {
     shortLockWait: 'SET SESSION innodb_lock_wait_timeout=1',

@@ -44,7 +44,7 @@ onEveryStore('a store that goes back under a running process', (kit) => {
     const hold = await kit.store.read('look', readRecoveryHold);
     expect(hold).to.include({ kind: 'older' });
     expect(hold?.reason).to.include('went back to an older state');
-    // What the process relied on is on record now; capture goes on.
+    // The lines that the process relied on are on record now; capture goes on.
     expect(await failureOf(audited(own))).to.equal(null);
   });
 

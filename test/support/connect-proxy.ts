@@ -3,7 +3,7 @@ import net, { type AddressInfo, type Socket } from 'node:net';
 
 /** An HTTP proxy that opens tunnels, as companies have them. */
 export class ConnectProxy {
-  /** What was asked for: `host:port` of each CONNECT. */
+  /** The requests so far: `host:port` of each CONNECT. */
   readonly asked: string[] = [];
   /** Tunnels that were opened. */
   tunnels = 0;

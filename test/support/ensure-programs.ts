@@ -9,13 +9,13 @@ export interface ProgramNeed {
   purpose: string;
   programs: readonly string[];
   debianPackages: readonly string[];
-  /** What keeps the packages from doing more than to install programs; there only while they are installed. */
+  /** The file that keeps the packages from doing more than to install programs; it exists only while they are installed. */
   whileInstalling?: { file: string; text: string };
   /** One line each for other systems. */
   elsewhere: readonly string[];
 }
 
-/** What the decision depends on, so that a test can decide for machines that it doesn't run on. */
+/** The facts on which the decision depends, so that a test can decide for machines that it doesn't run on. */
 export interface Machine {
   isRoot: boolean;
   /** The contents of /etc/os-release, or an empty text. */

@@ -1,6 +1,6 @@
 /**
- * Assignments that put messages into a state behind the outbox's back, with the columns that go with it:
- * `UPDATE outbox_message SET ${forged.parked}, park_class='held'`. What waits is due.
+ * Assignments that put messages into a state behind the outbox's back, with the columns that go with it: `UPDATE
+ * outbox_message SET ${forged.parked}, park_class='held'`. Every message that waits is due.
  */
 export const forged = {
   pending: waiting('pending'),

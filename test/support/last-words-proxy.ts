@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 
-/** What PostgreSQL says at last to a session that `pg_terminate_backend` or its own shutdown ends. */
+/** The last words of PostgreSQL to a session that `pg_terminate_backend` or its own shutdown ends. */
 const fields = ['SFATAL', 'VFATAL', 'C57P01', 'Mterminating connection due to administrator command', ''].join('\0');
 const lastWords = Buffer.from(`E\0\0\0${String.fromCharCode(fields.length + 5)}${fields}\0`, 'latin1');
 const readyForQuery = Buffer.from('Z\0\0\0\x05I', 'latin1');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Connection, QueryResult, RowDataPacket } from 'mysql2/promise';
 
-/** What creating databases and accounts needs of a server. */
+/** The server's needs for creating databases and accounts. */
 interface RootAccess {
   readonly host: '127.0.0.1';
   readonly port: number;

@@ -10,7 +10,7 @@ socket(my $s, AF_UNIX, SOCK_DGRAM, 0) or die; bind($s, pack_sockaddr_un($ARGV[0]
 print "listening\\n";
 while (defined recv($s, my $text, 4096, 0)) { $text =~ tr/\\n/ /; print "$text\\n" }`;
 
-/** What stands in for systemd: the socket at which services tell it how they are. */
+/** A stand-in for systemd: the socket at which services tell it how they are. */
 export class NotifySocket {
   readonly messages: string[] = [];
   readonly #waiting = new Set<() => void>();

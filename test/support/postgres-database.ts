@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Client, escapeIdentifier } from 'pg';
 
-/** What creating databases and accounts needs of a server. */
+/** The server's needs for creating databases and accounts. */
 interface RootAccess {
   readonly host: '127.0.0.1';
   readonly port: number;

@@ -10,8 +10,9 @@ const inMemory = '/dev/shm';
 const enoughBytes = 4 * 1024 ** 3;
 
 /**
- * Where tests keep their databases: in memory, where there is room. Each commit waits for its disk, and several servers at once
- * wait for one another: the same test took 18 seconds alone and 270 beside two others. Whoever sets TMPDIR has the last word.
+ * The folder in which tests keep their databases: in memory, where there is room. Each commit waits for its disk, and
+ * several servers at once wait for one another: the same test took 18 seconds alone and 270 beside two others. Whoever
+ * sets TMPDIR has the last word.
  */
 function placeForRun(): string {
   if (process.env.TMPDIR) return tmpdir();
@@ -36,7 +37,7 @@ export function openRunFolder(): void {
   process.env.TMPDIR = folder;
 }
 
-/** What tests made and did not remove. Other programs' caches in there are none of our business. */
+/** Files that tests made and did not remove. Other programs' caches in there are none of our business. */
 export function forgottenFolders(): string[] {
   return folder === undefined ? [] : readdirSync(folder).filter((name) => name.startsWith('waybill-'));
 }

@@ -3,7 +3,7 @@ import { capturingOutput, type Printed } from '../cli/installation.js';
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** What a command takes from its process. */
+/** The parts of its process that a command uses. */
 interface Place {
   /** Variables laid over those of this process. */
   env: Record<string, string | undefined>;

@@ -1,4 +1,7 @@
-/** How the sandbox can be asked for a record: endpoints for the settings. Orders are recognised by their note, of which each has its own. */
+/**
+ * The endpoints by which the sandbox can be asked for a record, as settings. Orders are recognised by their note, of
+ * which each has its own.
+ */
 export const sandboxLookUps = {
   lookUpCustomer: {
     path: '/v1/customers/{customer_code}',

@@ -13,14 +13,14 @@ const STOP_TIMEOUT_MS = 15_000;
 const START_ATTEMPTS = 3;
 const CONNECT_INTERVAL_MS = 20;
 
-/** How to start one database server, and how to tell that it is this one that answers. */
+/** The start of one database server, and the proof that it is this one that answers. */
 export interface ServerCommand {
   executable: string;
   arguments: readonly string[];
   logFile: string;
   /** The account that it runs as, where it refuses ours. */
   account?: Account | undefined;
-  /** What makes it end its sessions and stop. */
+  /** The signal that makes it end its sessions and stop. */
   stopSignal: NodeJS.Signals;
   /** Connects with a password that only this server knows; rejects until it can. */
   connect(): Promise<{ end(): Promise<unknown> }>;

@@ -25,7 +25,7 @@ function noted<Server extends { dataDir: string }>(server: Server): Server {
   return server;
 }
 
-/** Whether this is a process of a shared server, or watches over one: its command line names the folder. */
+/** True if this is a process of a shared server, or watches over one: its command line names the folder. */
 export function isOfSharedServer(commandLine: string): boolean {
   return [...folders].some((folder) => commandLine.includes(folder));
 }

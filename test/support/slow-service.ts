@@ -2,15 +2,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 /**
- * What becomes of a request for an order: it takes effect after so long, or when the test releases it, whether its client is still
- * there or not; or never. `failure`: it is answered 500 instead, and nothing is made. `made and failed`:
- * it is made once, and each request is answered 500.
+ * The fate of a request for an order: it takes effect after so long, or when the test releases it, whether its client
+ * is still there or not; or never. `failure`: it is answered 500 instead, and nothing is made. `made and failed`: it is
+ * made once, and each request is answered 500.
  */
 export type OrderFate = { afterMs: number } | 'held' | 'lost' | 'failure' | 'made and failed';
 
 export interface SlowService {
   readonly url: string;
-  /** What is there: an id for each, and the number of the ERP as its note. */
+  /** The records: an id for each, and the number of the ERP as its note. */
   readonly orders: readonly { id: string; note: string }[];
   /** Each request for an order, and each question for one. */
   readonly requests: readonly { method: string; note: string; atMs: number; key: string | undefined }[];
@@ -18,7 +18,7 @@ export interface SlowService {
   readonly underWay: number;
   /** @param key the idempotency key, for those who look at it */
   fateOf: (note: string, key?: string) => OrderFate;
-  /** What is held takes effect now. */
+  /** Held requests take effect now. */
   release(): void;
   close(): Promise<void>;
 }
@@ -98,7 +98,7 @@ export async function startSlowService(fateOf: SlowService['fateOf']): Promise<S
   return service;
 }
 
-/** How it is asked for an order. */
+/** The look-up of an order. */
 export const slowLookUp = {
   path: '/v1/orders',
   query: { note: '{note}' },

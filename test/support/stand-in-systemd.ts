@@ -35,8 +35,9 @@ interface Account {
 }
 
 /**
- * Does with one unit what systemd does: account, environment, folders, credentials, readiness, watchdog, restart. What a kernel
- * is needed for (ProtectSystem and the like) is left to `systemd-analyze`. A program `systemctl` in the PATH asks it over HTTP.
+ * Does with one unit what systemd does: account, environment, folders, credentials, readiness, watchdog, restart.
+ * Directives that need a kernel (ProtectSystem and the like) are left to `systemd-analyze`. A program `systemctl` in
+ * the PATH asks it over HTTP.
  */
 export class StandInSystemd {
   readonly journal: string;
@@ -213,7 +214,7 @@ export class StandInSystemd {
   }
 }
 
-/** What a unit calls %b: the name of this start of the machine. */
+/** The value of %b in a unit: the name of this start of the machine. */
 function bootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim().replaceAll('-', '');
 }

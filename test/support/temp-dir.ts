@@ -18,7 +18,7 @@ export function useTempDir(): TempDir {
   };
 
   before(async function () {
-    // What is left behind has to say whose it was.
+    // A folder that is left behind has to tell its owner.
     const test = basename(this.test?.file ?? '', '.test.js').slice(0, 30);
     path = await mkdtemp(join(tmpdir(), `waybill-dir-${test}-`));
     // Hooks run in the order in which they are told: told now it is the last, when what wrote into the folder has ended.

@@ -20,6 +20,6 @@ export function toldRows(rows: readonly Row[]): Row[] {
   );
 }
 
-/** What is said of a fact, with its remedy; empty where there is none. */
+/** The sentence of a fact, with its remedy; empty where there is none. */
 export const said = (fact: Fact | PartFact | string | null | undefined): string =>
   typeof fact === 'string' || !fact ? (fact ?? '') : tellWhole(fact as Fact);

@@ -9,7 +9,7 @@ import { manPage } from '../../../src/cli/shell/man-page.js';
 import { ensurePrograms } from '../../support/ensure-programs.js';
 import { useTempDir } from '../../support/temp-dir.js';
 
-/** What `--help` prints of a command: the commands and options that it lists, as they are typed. */
+/** The `--help` of a command: the commands and options that it lists, as they are typed. */
 interface Printed {
   words: string[];
   commands: string[];
@@ -115,7 +115,7 @@ describe('completion and the manual page', () => {
     writeFileSync(script, completionScript('zsh', helpTree(program)));
     const load = `compdef() { echo "$@"; }; source ${script}`;
     expect(execFileSync('zsh', ['-f', '-c', load], { encoding: 'utf8' })).to.equal('_waybill waybill\n');
-    // By its first line zsh finds it in a folder of completions.
+    // The first line lets zsh find it in a folder of completions.
     expect(readFileSync(script, 'utf8')).to.match(/^#compdef waybill\n/);
   });
 

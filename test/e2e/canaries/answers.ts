@@ -8,17 +8,17 @@ import type { Office } from './office.js';
 import { base64 } from './office.js';
 
 export interface Scenario {
-  /** Where the secret is, and which error is provoked. */
+  /** The place of the secret, and the error that is provoked. */
   name: string;
   sandbox?: (secret: string) => Partial<SandboxOptions>;
-  /** What the service answers. */
+  /** The service's answer. */
   faults?: (secret: string) => FaultInput[];
   settings?: Tree;
   /** Last changes before anything runs. */
   prepare?: (office: Office) => unknown;
   /** Default: one `sync`. */
   provoke?: (office: Office) => Promise<unknown>;
-  /** What proves that the error was met: found in what was printed or stored. */
+  /** The proof that the error was met: found in the output or the store. */
   meets: RegExp;
 }
 

@@ -26,7 +26,7 @@ export function secretOf(name: string): string {
   return `${coreOf(name)}+/="&'x`;
 }
 
-/** What every writing of the secret holds, in which letters and digits stand for themselves. */
+/** A part that every encoding of the secret keeps, because letters and digits stand for themselves. */
 function coreOf(name: string): string {
   return `Cnry${createHash('sha256').update(name).digest('hex').slice(0, 20)}`;
 }
@@ -54,7 +54,7 @@ export class Office {
   readonly sandbox: Sandbox;
   settings: Tree;
   printed = '';
-  /** What the daemon has said so far. */
+  /** The daemon's output so far. */
   output = '';
   /** Texts of other places, by the name of the place. */
   readonly seen: [where: string, text: string][] = [];
@@ -146,7 +146,7 @@ export class Office {
     return code;
   }
 
-  /** Runs a daemon until it says something, and `work` then. What it and its children are called by is looked at too. */
+  /** Runs a daemon until it says something, and `work` then. The command lines of it and its children are looked at too. */
   async daemon(until: RegExp, work: (pid: number, said: (text: RegExp) => Promise<void>) => unknown = () => undefined) {
     const child = spawn(process.execPath, [main, 'daemon', '--config', this.configDir], {
       cwd: this.folder,

@@ -8,7 +8,7 @@ import { init, initJson, questionsOf, recordsBy } from './init-lab.js';
 interface Shop {
   /** Columns of the orders beside id, customer_id, total. */
   orders: string;
-  /** What those of the orders are set to. */
+  /** The values to which those of the orders are set. */
   set: string;
   lines?: string;
 }
@@ -16,7 +16,7 @@ interface Shop {
 type Settled = { name: string };
 type TestServer = Record<'database' | 'user' | 'password', string> & { port: number };
 
-/** What a person says of the tables and the money. */
+/** A person's answers about the tables and the money. */
 const tables = [
   ...['--orders-table', 'orders', '--lines-table', 'order_lines', '--customers-table', 'customers'],
   ...['order.customer=customer_id', 'line.qty=qty', 'line.price=price'].flatMap((one) => ['--column', one]),

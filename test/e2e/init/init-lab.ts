@@ -33,7 +33,7 @@ export async function initJson(configDir: string, ...flags: readonly string[]) {
 export const questionsOf = ({ open = [] }: { open?: { name: string; role?: string }[] }) =>
   open.map(({ name, role }) => (role === undefined ? name : `${name} ${role}`));
 
-/** What the configuration that was written makes of the ERP: what the stand-in takes, in files that nobody else may read. */
+/** The result of the written configuration: the records that the stand-in takes, in files that nobody else may read. */
 export async function recordsBy(configDir: string) {
   const { settings, warnings } = loadSettings({ configDir, env: {} });
   expect(warnings).to.deep.equal([]);

@@ -1,6 +1,6 @@
 /** Small schemas in which the plainest names lead astray, with what a person who knows the ERP says of each. */
 export interface MisleadingSchema {
-  /** What goes wrong where this is guessed. */
+  /** The fault that follows where this is guessed. */
   trap: string;
   type: 'sqlite' | 'postgres';
   statements: readonly string[];
@@ -12,7 +12,7 @@ export interface MisleadingSchema {
   customers: Readonly<Record<string, string | undefined>>;
   /** Numbers of the orders that wait for a person. */
   parked?: number;
-  /** What the answers are shown beside: question → some of its candidates. */
+  /** The evidence beside the answers: question → some of its candidates. */
   shown?: Readonly<Record<string, readonly { value: string; note: string }[]>>;
 }
 

@@ -13,7 +13,7 @@ interface Shop {
   lines?: string;
   /** Before the tables are made. */
   before?: string;
-  /** What a person says of the columns, beside the customer and the quantity. */
+  /** A person's answers about the columns, beside the customer and the quantity. */
   columns?: readonly string[];
   /** After the rows are in: ten orders with a line each, of one to ten pieces. */
   rows: readonly string[];

@@ -91,7 +91,7 @@ export const terse = [
   "INSERT INTO LIEF VALUES (1, 'STAHL AG')",
 ];
 
-/** What a person says of the terse tables, but for states and dates. */
+/** A person's answers about the terse tables, but for states and dates. */
 export const terseChoices = [
   ...['--orders-table', 'AUFK', '--lines-table', 'AUFP', '--customers-table', 'KDST', '--currency', 'EUR'],
   ...['--lines-with', 'none'],

@@ -15,7 +15,7 @@ const move = fc.record({ do: fc.constant('move' as const), from: nat, to: nat })
 const shuffle = fc.record({ do: fc.constant('shuffle' as const), seed: nat });
 const remind = fc.record({ do: fc.constant('remind' as const), which: nat });
 
-/** What happens before each request: mostly nothing, or a few changes. */
+/** The changes before each request: mostly nothing, or a few. */
 export const changes = fc.array(
   fc.oneof(
     { weight: 5, arbitrary: fc.constant<Change[]>([]) },
@@ -38,7 +38,7 @@ export class ChangingList {
   readonly #states: readonly string[];
   #rows: { number: string; state: number }[];
   #born: number;
-  /** What was due, at one moment after the other. */
+  /** The invoices that were due, at one moment after the other. */
   readonly moments: Set<string>[] = [];
 
   constructor(count: number, states: readonly string[]) {

@@ -114,7 +114,7 @@ onAnyLab('a drop of many invoices at once', (kit) => {
     expect(await lab.pull()).to.deep.include({ outcome: 'held', leaving: 29, added: 0, changed: 0 });
     expect(await listed()).to.deep.equal(upTo(30));
     expect(await kit.rows('SELECT row_key FROM invoice_malformed')).to.deep.equal([]);
-    // What it met has not left.
+    // An invoice that it met has not left.
     expect((await held()).rows.map(({ invoice_no }) => invoice_no)).to.not.include(number(1));
     showAll();
   });

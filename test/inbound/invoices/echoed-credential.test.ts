@@ -4,7 +4,7 @@ import { toldRows } from '../../support/told-rows.js';
 
 onAnyLab('invoices that echo our credential', (kit) => {
   const token = 'sandbox-token';
-  /** What the store holds of invoices and of the pull, and what the ERP would be told. */
+  /** The store's columns of invoices and of the pull, and the texts that the ERP would get. */
   const kept = async () =>
     JSON.stringify(
       await Promise.all(

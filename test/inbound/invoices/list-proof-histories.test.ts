@@ -9,7 +9,7 @@ const numRuns = Number(process.env.WAYBILL_PULL_HISTORIES ?? (isFullMatrix ? 20_
 
 interface History {
   count: number;
-  /** What the service gives at most on a page; it skips that much for a page, too, or as much as it was asked for. */
+  /** The most rows that the service gives on a page; it skips that many for a page, too, or as many as it was asked for. */
   gives: number;
   skipsByLimit: boolean;
   limit: number;
@@ -20,7 +20,7 @@ interface History {
   canBeRead: boolean;
   /** Beyond the end of the list the service gives its last page again, and may say so. */
   repeatsLast?: 'silently' | 'by its number' | undefined;
-  /** What it says instead of the number of all: the rows of the page, or no more than so many. */
+  /** The total in place of the true one: the rows of the page, or no more than a maximum. */
   counts?: 'page' | number | undefined;
 }
 
@@ -36,7 +36,7 @@ const history = fc.record<History>({
   repeatsLast: fc.constantFrom(undefined, undefined, 'silently', 'by its number'),
 });
 
-/** What a pull found, with what was due at every moment from its first request to its last. */
+/** The result of a pull, with the invoices that were due at every moment from its first request to its last. */
 interface Found {
   verdict: Exclude<PassVerdict, { kind: 'more' }>;
   met: Set<string>;
@@ -55,7 +55,7 @@ class Teller {
     this.list = new ChangingList(told.count, states);
   }
 
-  /** What happens before the next request. */
+  /** The changes before the next request. */
   between(): void {
     const { changes: all, forEver } = this.told;
     const now = all.length === 0 ? [] : (all[forEver ? this.#at % all.length : this.#at] ?? []);
@@ -146,7 +146,7 @@ describe('reading a list that changes', () => {
     check((told) => {
       const teller = new Teller(told, ['unpaid']);
       let listed = new Set<string>();
-      /** Of each that has left before a pull began: how many pulls it has outlived. */
+      /** The number of pulls that each invoice has outlived, if it left before they began. */
       const outlived = new Map<string, number>();
       for (let pull = 1; pull <= 4; pull++) {
         const dueBefore = teller.list.due;

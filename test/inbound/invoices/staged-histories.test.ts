@@ -44,7 +44,7 @@ const history = fc.record<History>({
 /** The list that changes, pulled into a real store, with events that are read about between any two requests. */
 class Puller {
   readonly list: ChangingList;
-  /** What events found during this pull: in which reading, and whether money was due. */
+  /** The events during this pull: the reading in which each came, and true if money was due. */
   reads = new Map<string, { pass: number; isDue: boolean }>();
   readonly left = new Set<string>();
   readonly #born = new Set<string>();
@@ -106,7 +106,7 @@ class Puller {
     }
   }
 
-  /** What happens before the next request. */
+  /** The changes before the next request. */
   async #between(isFirst: boolean): Promise<void> {
     const { changes: all, forEver, events } = this.told;
     const at = this.#at++;

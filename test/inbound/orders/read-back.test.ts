@@ -24,7 +24,7 @@ const settings = {
 };
 
 onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
-  /** What hangs on no database is proven once. */
+  /** Behaviour that depends on no database is proven once. */
   const itOnce = kit.dialect === 'sqlite' ? it : () => undefined;
   const delivered = async (more: LabOptions = {}) => {
     const lab = await kit.start({ customers: 2, orders: 4, settings, ...more });
@@ -318,7 +318,7 @@ onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
       { kind: 'status', status: 203, body, match },
       { kind: 'status', status: 410, match: { method: 'GET', path: `/shops/7/orders/${second?.order_id}` } },
     ]);
-    // What the sandbox says to the others, a 404, means nothing here.
+    // The sandbox's answer to the others, a 404, means nothing here.
     expect(await sweep(other)).to.include({ read: 1, gone: 1, failed: count - 2, stopped: null });
     const hours = async (passed: number) => {
       other.context.nowMs = () => Date.now() + passed * 3_600_000;

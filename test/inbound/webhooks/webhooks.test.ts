@@ -175,7 +175,7 @@ onEveryLab('webhooks', (kit) => {
       ['stored', 1],
       ['repeated', 1],
     ]);
-    // What was read for the first one does not end the second one.
+    // The answer for the first one does not end the second one.
     await kit.store.transaction('end', (tx) => endEvents(tx, before, legacy('read: cancelled'), Date.now()));
     expect(await kit.store.read('look', (tx) => pendingEvents(tx, 'order', 9))).to.have.length(1);
     expect(rings).to.equal(5);

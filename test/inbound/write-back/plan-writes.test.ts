@@ -17,7 +17,7 @@ const rows = fc
   .map((entries) => new Map<string, WriteBackRow>(entries));
 const keys = fc.array(key, { maxLength: 12 });
 
-/** What an ERP and the memory of it hold after a plan was carried out, but for the keys that the ERP refuses. */
+/** The ERP and its memory after a plan was carried out, but for the keys that the ERP refuses. */
 function carryOut(
   erp: Map<string, WriteBackRow>,
   written: Map<string, WrittenRow>,

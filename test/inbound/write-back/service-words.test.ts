@@ -38,7 +38,7 @@ onAnyLab('what the service said last of an order', (kit) => {
     };
     return { lab, sourceKey, orderId, setOrder, read, edit, atService };
   };
-  /** What the ERP is told. */
+  /** The texts that the ERP gets. */
   const told = async ({ settings }: Lab, sourceKey: string) => {
     const form = writeBackForm(settings);
     const rows = await kit.store.read('look', (tx) => wantedRows(tx, 'orders', [sourceKey], form));
@@ -55,7 +55,7 @@ onAnyLab('what the service said last of an order', (kit) => {
       await edit(77);
       await lab.deliver();
       expect(await told(lab, sourceKey)).to.deep.equal(atService());
-      // What it was read as is not final any more, so it is read again without a restart.
+      // The state as it was read is not final any more, so it is read again without a restart.
       await kit.rows("UPDATE binding SET read_asked_at=NULL WHERE entity='order'");
       setOrder({ status: 'shipped' });
       expect(await withServiceLease(lab.context, (lease) => readOrdersBack(lab.context, lab.client, lease))).to.include(

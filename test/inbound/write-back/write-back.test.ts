@@ -30,7 +30,7 @@ import { waitFor } from '../../support/wait-for.js';
 interface Office {
   lab: Lab;
   writer: ErpWriter;
-  /** What went to the ERP, a line for each transaction. */
+  /** The writes to the ERP, a line for each transaction. */
   sent: { kind: WriteBackKind; keys: string[] }[];
   /** Somebody who does something before or after a transaction. */
   on: {

@@ -44,7 +44,7 @@ async function readAll(reader: ErpReader): Promise<{ orders: ReadOrder[]; custom
   }
 }
 
-/** What the sample promises, in every database. */
+/** The promises of the sample, in every database. */
 function sampleErpContract(lab: { target(): SampleErpTarget; erp(): Settings['erp'] }): void {
   let reader: ErpReader;
   beforeEach(() => {

@@ -4,7 +4,7 @@ import type { FaultInput } from '../../../src/lab/sandbox/fault-plan.js';
 import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
 import { addCustomer, anOrder, ask } from './ask.js';
 
-/** What a client sees of an answer on the wire, byte by byte, however it ends. */
+/** The client's view of an answer on the wire, byte by byte, however it ends. */
 interface Seen {
   status: number | null;
   headers: http.IncomingHttpHeaders;

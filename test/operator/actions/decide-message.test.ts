@@ -43,7 +43,7 @@ const places: [MessageState, ParkClass | null][] = messageStates.flatMap((state)
   state === 'parked' ? parkClasses.map((parkClass) => [state, parkClass]) : [[state, null]],
 );
 
-/** What may have been sent was sent two hours ago, within the lifetime of its key. */
+/** A message that may have been sent was sent two hours ago, within the lifetime of its key. */
 function at(state: MessageState, parkClass: ParkClass | null, changes: Partial<OperatedMessage> = {}): OperatedMessage {
   const sent = state === 'in_doubt' || parkClass === 'unproven' || parkClass === 'conflict' || parkClass === 'refused';
   return { ...message, state, parkClass, firstSentAt: sent ? now - 2 * hour : null, ...changes };
@@ -171,7 +171,7 @@ describe('an operator’s action on a message', () => {
         'key_of_other_record',
       );
     expect(decide('discard', other).to).to.equal('discarded');
-    // What the service itself refused as a conflict was sent, and is looked at there.
+    // A message that the service itself refused as a conflict was sent, and is looked at there.
     expect(decide('delivered', { ...other, firstSentAt: now }).to).to.equal('delivered');
   });
 

@@ -133,7 +133,7 @@ onEveryStore('the proof of the audit', (kit) => {
     expect(await lines()).to.equal(0);
     await append(kit.store, 2_000_001, 1);
     expect(await flawsOf(noted)).to.deep.equal([]);
-    // What is pruned and then taken from the checkpoint on shows.
+    // Lines that are pruned and then taken from the checkpoint on show.
     await kit.rows('SELECT 1');
     await kit.store.transaction('tamper', (tx) => tx.run('UPDATE audit_chain SET pruned_seq=pruned_seq-1'));
     expect(await flawsOf()).to.not.deep.equal([]);

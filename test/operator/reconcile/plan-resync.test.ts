@@ -60,7 +60,7 @@ onSqliteLabAnd('mysql', 'the plan of a resync', (kit) => {
     return fates;
   }
 
-  /** What became of the orders, as the store says after a resync. */
+  /** The orders after a resync, as the store has them. */
   async function became(lab: Lab, before: ReadonlyMap<string, number>): Promise<Pick<ResyncPlan, 'new' | 'changed'>> {
     await lab.capture({ filter: { entity: 'order' } });
     const rows = await kit.rows(
@@ -108,7 +108,7 @@ onSqliteLabAnd('mysql', 'the plan of a resync', (kit) => {
     await lab.capture();
     await lab.deliver();
     const plan = await compare(lab, 3, 24);
-    // What is in doubt is still to be sent.
+    // A message in doubt is still to be sent.
     expect(plan.requests).to.equal(3 + 3 + 3);
   });
 

@@ -46,7 +46,7 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     await lab.deliver();
     return lab;
   };
-  /** What the service's own staff does to a record. */
+  /** The edits of a record by the service's own staff. */
   const staff = async (lab: Lab, path: string, change: object) => {
     const answer = await fetch(`${lab.sandbox.url}${path}`, {
       method: 'PATCH',
@@ -119,7 +119,7 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
       [at(4)[0]]: 'deleted_in_erp',
     });
     expect(lines).to.match(/^changed items.*total$/);
-    // What has left `pending` is compared all the same.
+    // An order that has left `pending` is compared all the same.
     expect(run.tally).to.include({ read: 12, same: 6 });
 
     const plan = await planRepair(lab.context, run);

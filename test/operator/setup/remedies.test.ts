@@ -110,7 +110,7 @@ describe('what mends a record', () => {
     const amount: Fact = { ...decimals, ...found('freight', '4.9049'), of: 'amount' };
     expect(of(amount)).to.have.length(1);
     expect(of(amount)[0]).to.match(/^amounts\.rounding: .* together with orders\.lines\.unit: {factor: 1}/);
-    // Where prices are worked out from amounts, rounding is for amounts alone.
+    // If prices are worked out from amounts, rounding is for amounts alone.
     const worked = { unit: { factor: 1n } };
     const ofProduct = { qty: outside('3'), column: 'price', price: outside('0.0049') };
     const product: Fact = { code: 'product_too_many_decimals', ...ofProduct, scale: 2, line: 1 };

@@ -12,7 +12,7 @@ type WithoutOwnRemedy = 'lines_may_follow' | 'several_problems';
 /** SQL on the one order of the ERP, whose lines are `sales_order_lines`, or settings. */
 type Change = string | { settings: Tree };
 
-/** How a problem comes about, and what its remedy says to do. */
+/** The cause of a problem, and its remedy. */
 interface Case {
   /** Settings beyond those of the lab. */
   settings?: Tree;

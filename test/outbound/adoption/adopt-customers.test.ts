@@ -26,7 +26,7 @@ onSqliteLabAnd('postgres', 'a customer that is at the service already is adopted
   const oneCode = { customers: { fields: { customer_code: { constant: 'ONE' } } } };
   const codes = async (lab: Lab) =>
     (await lab.readErp('SELECT customer_no FROM customers ORDER BY id')).map((row) => row.customer_no as string);
-  /** What Waybill would send of the first customer. */
+  /** The body that Waybill would send for the first customer. */
   const ours = async (): Promise<Record<string, string>> => {
     const [row] = await kit.rows(
       `SELECT b.record FROM message_body b JOIN outbox_message m ON m.id=b.message_id

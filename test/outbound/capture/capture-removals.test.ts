@@ -572,7 +572,7 @@ onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
     await lab.deliver();
     expect(changesAt(lab)).to.deep.equal([]);
     expect(await alerts()).to.have.length(1);
-    // What was cancelled by mistake is taken back, and nothing was said to the service.
+    // An order that was cancelled by mistake is taken back, and nothing was said to the service.
     await lab.changeErp("UPDATE sales_orders SET status='confirmed'");
     await lab.capture({ sweep: true });
     expect((await lab.deliver()).attempts).to.be.lessThan(60);

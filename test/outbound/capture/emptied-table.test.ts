@@ -38,7 +38,7 @@ onAnyLab('a table that is empty for a minute', (kit) => {
       await lab.changeErp(`CREATE TABLE kept AS SELECT * FROM ${table}`);
       try {
         await lab.changeErp(`DELETE FROM ${table}`);
-        // By the cursor, and as the sweep does it: absent in three of them.
+        // The cursor's pages, and the sweep's: absent in three of them.
         await lab.capture();
         for (let i = 0; i < 3; i++) {
           await lab.capture({ sweep: true });

@@ -180,7 +180,7 @@ onAnyLab('a brake', (kit) => {
     expect(parked[0]).to.deep.include({ park_class: 'conflict' });
     expect(parked[0].reason).to.include(`another record under an old key: order_no was ${row?.order_no} and is NEW-1.`);
 
-    // What is released with everything else is not this; only who names the key may overwrite.
+    // Releasing everything else is not this; only a person who names the key may overwrite.
     expect(await confirmed(lab, 'send')).to.equal(0);
     expect(await confirmed(lab, 'send', [key])).to.equal(1);
     // Before it has arrived, and after: it is the same record from here on.

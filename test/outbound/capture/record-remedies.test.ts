@@ -47,7 +47,7 @@ interface Case {
   settings?: Tree;
   /** Makes the next scan find the fact. */
   arrange(given: Given): Promise<unknown>;
-  /** How that scan runs. */
+  /** The kind of that scan. */
   scan?: (key: string) => CaptureOptions;
   /** The command that the remedy names. */
   command: RegExp;

@@ -468,7 +468,7 @@ describe('what becomes of a record that another one replaces', () => {
           expect(own.newest?.firstSentAt ?? null, 'own').to.equal(null);
         }
         if (to === 'withdraw') expect([named.binding, named.unproven]).to.deep.equal([null, undefined]);
-        // What may be at the service is never made a second time without a word.
+        // A record that may be at the service is never made a second time without a word.
         const isRemoved = named.newest?.removal || named.newest?.operation === 'delete';
         const isFresh = own.newest === null && own.binding === null && own.closed === null;
         if (isFresh && !isRemoved && (named.binding !== null || named.unproven !== undefined))

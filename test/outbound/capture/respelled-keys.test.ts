@@ -74,7 +74,7 @@ describe('a key that may be another spelling of a known one', () => {
   });
 
   it('is never taken for new while the ERP calls it equal to a known key that no row spells', () => {
-    // What the collation compares is the letter; a spelling is the letter with a case and blanks.
+    // The collation compares the letter; a spelling is the letter with a case and blanks.
     const spelling = fc.constantFrom('a', 'A', 'a ', 'A ', 'b', 'B');
     const nonEmpty = fc.uniqueArray(spelling, { minLength: 1 });
     fc.assert(

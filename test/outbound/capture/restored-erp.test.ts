@@ -24,7 +24,7 @@ onAnyLab('an ERP that was restored from yesterday', (kit) => {
   };
   const yesterday = (table: string) => `yesterday_${table}`;
 
-  /** What was entered and edited today has reached the service; then the backup of yesterday takes the place of the ERP. */
+  /** Today's entries and edits have reached the service; then the backup of yesterday takes the place of the ERP. */
   const restored = async (): Promise<{ lab: Lab; lost: number[] }> => {
     const lab = await kit.start({ customers: 6, orders: manyOrders, settings });
     for (const table of tables) await lab.changeErp(`DROP TABLE IF EXISTS ${yesterday(table)}`);

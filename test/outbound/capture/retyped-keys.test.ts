@@ -8,7 +8,7 @@ import type { Tree } from '../../support/merge-settings.js';
 
 interface Retyping {
   name: string;
-  /** How the key is read. */
+  /** The form in which the key is read. */
   orders?: Tree;
   /** Makes the key what it is before. */
   before?: string[];

@@ -88,7 +88,7 @@ onSqliteLabAnd('mysql', 'a sweep over what is settled', (kit) => {
     await bindingOf(remapped, `mapping_fingerprint='${'2'.repeat(64)}'`);
     await bindingOf(unnamed, 'identity=NULL');
     await bindingOf(turned, `identity='{"order_no":"A-1","created_at":"2020-01-01"}'`);
-    // What a person pruned says nothing against the binding.
+    // Rows that a person pruned say nothing against the binding.
     const itsMessages = "(SELECT id FROM outbox_message WHERE entity='order' AND source_key=?)";
     for (const table of ['message_body', 'attempt'])
       await change(`DELETE FROM ${table} WHERE message_id IN ${itsMessages}`, pruned);

@@ -92,7 +92,7 @@ onSqliteLabAnd('postgres', 'two sources', (kit) => {
     const own = met[0] as string;
     const asked = [own, `berlin~${own}`, 'berlin~999', '999', 'kiel~1'];
     const { existing } = await lab.reader.presence('order', asked, true);
-    // What can't be asked for is not known to be absent.
+    // A record that can't be asked for is not known to be absent.
     expect([...(existing ?? [])]).to.have.members([own, `berlin~${own}`, 'kiel~1']);
     const [standing] = await lab.reader.standing('order', [`berlin~${own}`]);
     expect(standing).to.include({ sourceKey: `berlin~${own}` });

@@ -29,7 +29,7 @@ onAnyLab('an order that is edited', (kit) => {
     return { lab, id, orderNo };
   };
 
-  /** What the service says of orders is heard once what this returns was called. */
+  /** Returns a function; the service's words about orders are heard after it is called. */
   const holdAnswers = ({ client }: Lab) => {
     const send = client.send.bind(client);
     let hear = () => {};

@@ -23,7 +23,7 @@ import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
 const hourMs = 3_600_000;
 
 onAnyLab('a clock that ran ahead and is set right', (kit) => {
-  /** What is done while the clock shows a time of three days from now. */
+  /** The steps while the clock shows a time of three days from now. */
   const threeDaysAhead = async (lab: Lab, work: () => Promise<unknown>) => {
     lab.context.nowMs = () => Date.now() + 72 * hourMs;
     await work();

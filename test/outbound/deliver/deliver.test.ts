@@ -85,7 +85,7 @@ onEveryLab('deliver', (kit) => {
     }
     await lab.deliver({ dispatcher: new Listening(systemClock) });
     expect(lab.sandbox.counts()).to.include({ orders: 40, duplicateReferences: 0 });
-    // A million characters are six, and the seventh passes them. How long they are is known after the first claim.
+    // A million characters are six, and the seventh passes them. Their length is known after the first claim.
     const [, ...later] = named as [number, ...number[]];
     expect(Math.max(...later)).to.equal(6);
     expect(later.reduce((sum, count) => sum + count, 0)).to.equal(40 - 7);
@@ -223,7 +223,7 @@ onEveryLab('deliver', (kit) => {
       lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { bodyIncludes: number } }]);
       await lab.deliver({ retryHorizonMs: 0 });
       const doubtful = await messageOf(kit, number);
-      // Where it may not be sent again, the same delivery may go on to what becomes of it.
+      // If it may not be sent again, the same delivery may go on to settle it.
       if (!service) expect(doubtful.state).to.equal('in_doubt');
       lab.sandbox.clearFaults();
       return { lab, number, doubtful, sent: requestsFor(lab, doubtful.idempotency_key) };

@@ -151,7 +151,7 @@ onAnyLab('a limit with a long window', (kit) => {
     const answered = (sinceMs: number) => kit.store.read('look', (tx) => answeredSince(tx, { ...asked, sinceMs }));
     expect(await answered(at)).to.deep.equal([at + 5_700, at + 8_020, at + 8_020, at + 16_000, at + 23_000]);
     expect(await answered(at + 16_000)).to.deep.equal([at + 23_000]);
-    // What is claimed and has no attempt yet, unless it is counted elsewhere.
+    // Messages that are claimed and have no attempt yet, unless they are counted elsewhere.
     await kit.rows(
       `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint, state,
           next_attempt_at, captured_at, folded_key, claim_epoch, claimed_at, attempts)

@@ -137,7 +137,7 @@ describe('an outage on injected time', function () {
       if (process.env.WAYBILL_OUTAGE_HOURS) process.stdout.write(`        ${seconds} s\n`);
       expect(await statesOf(kit)).to.include({ delivered: 205 });
       expect(seconds, 'seconds until the last healthy one was delivered').to.be.below(60);
-      // What met the pause that the others brought about was not sent, and has its turn after it.
+      // A message that met the pause of the others was not sent, and has its turn after it.
       for (; seconds < 60 && (await statesOf(kit)).pending !== undefined; seconds++)
         await clock.runUntil(startedAt + seconds * 1000);
 

@@ -6,7 +6,7 @@ import { messageOf, orderNumbers } from '../../support/jobs/service-of.js';
 import { told } from '../../support/told.js';
 
 onAnyLab('the profile of a service', (kit) => {
-  // What hangs on no database is proven once.
+  // Behaviour that depends on no database is proven once.
   if (kit.dialect !== 'sqlite') return;
   const paths = (lab: Lab) => lab.sandbox.ledger().requests.map(({ path }) => path);
 

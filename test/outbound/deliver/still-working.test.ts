@@ -105,7 +105,7 @@ onSqliteLabAnd('postgres', 'a service without keys that is still working on a re
     expect(tell(leftIn(tooEarly)[0]?.why as Fact)).to.match(
       /may still be working on its last request.*look again after 20/,
     );
-    // Where a test moves the clock on the wall, time has passed.
+    // If a test moves the clock on the wall, time has passed.
     lab.context.nowMs = () => Date.now() + 60_000;
     expect((await planAction(lab.context, resolve)).ids).to.deep.equal([message.id]);
   });

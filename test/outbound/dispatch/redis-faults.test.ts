@@ -20,7 +20,7 @@ interface Scene {
   proxy: CuttableProxy;
 }
 
-/** What becomes of Redis in the middle of a delivery, and whether delivery has to say that it goes on without it. */
+/** The fate of Redis in the middle of a delivery, and true if delivery has to say that it goes on without it. */
 const faults: { name: string; strike: (scene: Scene) => unknown; mend?: (scene: Scene) => unknown; isSaid: boolean }[] =
   [
     { name: 'is killed', strike: ({ server }) => server.kill(), mend: ({ server }) => server.restart(), isSaid: true },

@@ -16,7 +16,7 @@ const fields = fc
   .array(fc.tuple(name, value), { maxLength: 6 })
   .map((entries): Fields => JSON.parse(JSON.stringify(Object.fromEntries(entries))));
 
-/** What a service does with a PATCH: it sets what is named. */
+/** A service's handling of a PATCH: it sets the fields that are named. */
 function applied(base: Fields, patch: Fields | null): Fields {
   return Object.fromEntries([...Object.entries(base), ...Object.entries(patch ?? {})]);
 }

@@ -88,7 +88,7 @@ const messages: SendingMessage[] = (['pending', 'in_doubt'] as const).flatMap((c
   ),
 );
 
-/** What the verdict table allows. `same` is the state that the message was claimed from. */
+/** The transitions that the verdict table allows. `same` is the state that the message was claimed from. */
 const allowed: { [K in VerdictKind]: { states: (MessageState | 'same')[]; parkClasses: ParkClass[] } } = {
   delivered: { states: ['delivered'], parkClasses: [] },
   in_doubt: { states: ['in_doubt'], parkClasses: [] },

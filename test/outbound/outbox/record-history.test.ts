@@ -157,7 +157,7 @@ describe('the history of one record', () => {
           expect(model.made.length, 'records at the service').to.be.at.most(1);
           for (const bodies of model.maybe.values()) expect(bodies.size, 'bodies of one key').to.be.at.most(1);
         }
-        // What could not be said while a removal was under way is said when the row is met again.
+        // A notice that had to wait for a removal is given when the row is met again.
         for (let i = 0; i < 4; i++) heal(model);
         expect(model.made.length).to.be.at.most(1);
         const visible = model.messages.some(({ state }) => state === 'parked' || state === 'discarded');

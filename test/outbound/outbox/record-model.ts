@@ -9,7 +9,7 @@ import {
 } from '../../../src/outbound/capture/next-revision.js';
 import { type MessageState, openStates, type SendingMessage, settle } from '../../../src/outbound/outbox/message.js';
 
-/** What happens to a request on its way; `ok` lets the service answer as it will. */
+/** The fate of a request on its way; `ok` lets the service answer as it will. */
 export type Fate = 'ok' | 'lost-before' | 'lost-after' | 'refused' | 'throttled' | 'unavailable' | 'html';
 
 export type Step =
@@ -45,7 +45,7 @@ export class RecordModel {
   /** The row is cancelled, and that deletes the record at the service. */
   isRemoved = false;
   #closed: { revision: number; generation: number } | null = null;
-  /** What the service answered to each generation's key: it repeats that, whatever became of the record. */
+  /** The service's answer to each generation's key: it repeats that, whatever became of the record. */
   readonly #answered = new Map<number, string>();
   readonly #replaysRefusals: boolean;
   readonly #refusedKeys = new Set<number>();
@@ -164,7 +164,7 @@ export class RecordModel {
     refused.state = 'superseded';
   }
 
-  /** What operators may discard: what was never sent, and what is parked. */
+  /** Messages that operators may discard: never sent, or parked. */
   #discard(): void {
     const message = this.messages.at(-1);
     if (!message) return;

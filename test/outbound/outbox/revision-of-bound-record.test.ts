@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { nextRevision } from '../../../src/outbound/capture/next-revision.js';
 import type { ParkClass } from '../../../src/outbound/outbox/message.js';
 
-/** What may exist once more stays visible to a person. */
+/** A record that may exist once more stays visible to a person. */
 const nothingWasDone = (parkClass: ParkClass, firstSentAt: number | null) =>
   parkClass === 'refused' || parkClass === 'unmapped' || (firstSentAt === null && parkClass !== 'unproven');
 

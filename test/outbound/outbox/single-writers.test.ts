@@ -8,7 +8,7 @@ interface Write {
   table: string;
   /** `INSERT`, `UPDATE`, `DELETE`, or the function of `store/rows.ts`. */
   verb: string;
-  /** What it sets, as the source has it: the SET clause, or the arguments of the call. */
+  /** The assignments, as the source has them: the SET clause, or the arguments of the call. */
   set: string;
 }
 
@@ -58,7 +58,7 @@ const RULES: readonly Rule[] = [
       // `renameKeys` takes the names of two columns, and the state is neither.
       if (table !== 'outbox_message' || verb === 'DELETE' || verb === 'renameKeys') return false;
       if (verb === 'INSERT' || verb === 'insertRows' || verb === 'upsertRows') return true;
-      // What is set has to be readable here, or it might be the state.
+      // The assigned value has to be readable here, or it might be the state.
       const isReadable = verb === 'UPDATE' ? !/^\s*\$\{/.test(set) : set.includes('({');
       return !isReadable || /(?:^|[\s,{(])state\s*[=:,]/.test(set);
     },

@@ -90,7 +90,7 @@ function searchCases(name: 'lookUpCustomer' | 'lookUpOrder'): SettingCase[] {
 
 const shown = { lookUp: 'customer' as const, send: { entity: 'customer' as const, body: customer, record: customer } };
 
-/** Where each kind of request goes, and which status means that it was done. */
+/** The address of each kind of request, and the status that means that it was done. */
 export const endpointCases: readonly SettingCase[] = [
   ...writtenCases,
   ...searchCases('lookUpCustomer'),

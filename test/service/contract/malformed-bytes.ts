@@ -8,7 +8,7 @@ export const head = (status: string, ...headers: string[]) => [`HTTP/1.1 ${statu
 export const whole = head('201 Created', `Content-Length: ${json.length}`) + json;
 export const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
 
-/** What a service may say before it answers (RFC 9110, 15.2). */
+/** The interim answers that a service may send first (RFC 9110, 15.2). */
 export const interim = head('100 Continue');
 const early = head('103 Early Hints', 'Link: </style.css>; rel=preload');
 

@@ -1,4 +1,4 @@
-/** Where a test stands: its file below test/, and its name or a part of it. */
+/** The place of a test: its file below test/, and its name or a part of it. */
 export interface Proof {
   file: string;
   test: string;

@@ -11,7 +11,7 @@ const oauth = (more: object) => (url: string) => ({
   token: undefined,
   credential: { kind: 'oauth', tokenUrl: `${url}/token`, clientId: 'us', clientSecret: 'canary', ...more },
 });
-/** What was asked for a token. */
+/** The requests for a token. */
 const asked = ({ requests: [first] }: WireRun) => ({
   path: first?.path,
   authorization: first?.headers.authorization,

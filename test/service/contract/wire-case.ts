@@ -7,7 +7,7 @@ import { tell } from '../../../src/words/words.js';
 import { type Clients, sending, serviceAt } from '../wire-client.js';
 import type { Reply, SeenRequest, WireLab } from '../wire-lab.js';
 
-/** What came of one case on the wire. */
+/** The outcome of one case on the wire. */
 export interface WireRun {
   sent: Sent;
   lookedUp: Sent<LookUpFinding> | null;
@@ -20,12 +20,12 @@ export interface SettingCase {
   setting: string;
   /** Under `service`; a function where it needs the address of the far end. */
   service: object | ((url: string) => object);
-  /** What it is compared with. Absent: the defaults. */
+  /** The case that it is compared with. Absent: the defaults. */
   usual?: object | ((url: string) => object);
   send?: Partial<SendRequest>;
   /** Asks for the record instead of sending it. */
   lookUp?: 'customer' | 'order';
-  /** How many requests are made. Absent: one. */
+  /** The number of requests. Absent: one. */
   times?: number;
   replies: Reply[];
   observe: (run: WireRun) => unknown;

@@ -36,7 +36,7 @@ describe('an access token that is renewed early', () => {
     const gate = { ask: async () => null };
     expect(await credential.ready(gate)).to.equal(null);
     now = 3_590_000;
-    // What is thrown here and caught by nobody would end the process, and this test with it.
+    // An error that is thrown here and caught by nobody would end the process, and this test with it.
     expect(await credential.ready(gate)).to.equal(null);
     await new Promise(setImmediate);
     expect({ asked, heard }).to.deep.equal({ asked: 2, heard: 2 });

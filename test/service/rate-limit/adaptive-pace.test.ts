@@ -78,7 +78,8 @@ describe('the pace where no limit is known', () => {
         const slip = slower(firstPace(true, 0), now, wasIdle ? 0 : known, known, now);
         const began = now;
         back(slip);
-        // By a tenth a second, or by a fiftieth a request where those are rare; from nine tenths, or from the half.
+        // The pace grows by a tenth a second, or by a fiftieth a request where those are rare; from nine tenths, or
+        // from the half.
         const [requests, ms] = wasIdle ? [80, 9_000] : [8, 2_000];
         expect(now - began).to.be.at.most(Math.max(requests * gapMs, ms));
 

@@ -16,7 +16,7 @@ describe('interim answers', () => {
     passingInterimAnswers(connect)({} as buildConnector.Options, () => undefined);
     socket.write('a request');
   });
-  /** What a reader gets of these pieces, each read as soon as it has come. */
+  /** The reader's view of these pieces, each read as soon as it has come. */
   const readOf = (...pieces: string[]) =>
     pieces.map((piece) => {
       socket.push(Buffer.from(piece, 'latin1'));

@@ -4,9 +4,9 @@ import type { VirtualClock } from '../virtual-clock.js';
 export type Outage = 'refused' | 'no name' | 'hang' | '502' | '503' | '503 with Retry-After';
 
 export interface InjectedService {
-  /** How it is away; null: it is there. */
+  /** The kind of outage; null: the service is there. */
   away: Outage | null;
-  /** What it says beside its answers. */
+  /** The headers beside its answers. */
   headers: Record<string, string>;
   /** Records at which it fails with a 500, whenever it is asked to take them. */
   isPoison: (body: { [field: string]: unknown }) => boolean;
@@ -27,7 +27,7 @@ export function injectedService(clock: VirtualClock, deadlineMs: number): Inject
     adapter: async (config) => {
       const method = (config.method ?? 'get').toUpperCase();
       const { away } = service;
-      // Of several that are under way at once each gets its own id.
+      // Several that are under way at once each get an id of their own.
       const id = `o-${service.requests.push({ atMs: clock.nowMs(), method, served: away === null })}`;
       const fail = (message: string, code: string) => new AxiosError(message, code, config);
       const answer = (status: number, body: object, headers: Record<string, string> = {}) => ({

@@ -42,7 +42,7 @@ export interface LabOptions {
   settings?: Tree;
 }
 
-/** What a job is run with: a sample ERP, a real sandbox service, and a store. */
+/** The surroundings of a job: a sample ERP, a real sandbox service, and a store. */
 export interface Lab {
   made: SampleErpSummary;
   erp: SampleErpTarget;
@@ -61,7 +61,10 @@ export interface Lab {
   /** Runs SQL in the ERP, as somebody there would. */
   changeErp(sql: string, values?: (string | number | null)[]): Promise<void>;
   readErp(sql: string): Promise<Record<string, string>[]>;
-  /** What the service should hold of the ERP's eligible orders, by their number: worked out from the ERP's tables alone. */
+  /**
+   * The records that the service should hold of the ERP's eligible orders, by their number: worked out from the ERP's
+   * tables alone.
+   */
   expectedOrders(): Promise<Map<string, unknown>>;
 }
 
@@ -202,7 +205,7 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
       actor,
       log: logger,
       nowMs: Date.now,
-      // Where a test moves the clock on the wall, time has passed; one that sets the clock says so.
+      // If a test moves the clock on the wall, time has passed; one that sets the clock says so.
       clock: { ...systemClock, sinceBoot: () => ({ bootId: 'lab', bootMs: context.nowMs() }) },
       random: Math.random,
     };

@@ -8,7 +8,7 @@ import { recordsMeant } from '../../../src/operator/find-records.js';
 import type { MessageFilter } from '../../../src/operator/list-messages.js';
 import type { StoreKit } from '../../store/stores.js';
 
-/** What a person says with `waybill outbox`, of a service that remembers keys for an hour. */
+/** The decisions of a person with `waybill outbox`, at a service that remembers keys for an hour. */
 export function say(
   kit: Pick<StoreKit, 'store'>,
   action: OperatorAction,

@@ -1,6 +1,6 @@
 import type { Evidence } from '../../../../src/operator/setup/probe/evidence.js';
 
-/** What a request was answered, as a probe keeps it. */
+/** The answer to a request, as a probe keeps it. */
 export function answered(
   status: number,
   body: unknown,

@@ -22,7 +22,7 @@ async function probed(lab: Lab, options: Partial<ProbeOptions> = {}): Promise<Pr
   return result;
 }
 
-/** What no probe can find out. */
+/** The questions that no probe can answer. */
 const everUnknown = ['lifetime of a key'];
 
 eachStore(behaviour(), (store, name) =>

@@ -6,7 +6,7 @@ import { merge, type Tree } from '../../../support/merge-settings.js';
 export interface ProbedService {
   name: string;
   sandbox: Partial<SandboxOptions>;
-  /** What its documentation names: the credential. */
+  /** The one thing that its documentation names: the credential. */
   known?: Tree;
   options?: Partial<ProbeOptions>;
   /** It works on a create for so long that two of them meet. */
@@ -15,7 +15,7 @@ export interface ProbedService {
   settings: Tree;
   /** Points that a person has to ask about, besides those that no probe can answer. */
   unknown: readonly string[];
-  /** How many test records stay; absent: none. */
+  /** The number of test records that stay; absent: none. */
   left?: Record<'customer' | 'order', number>;
   /** Words of what was found, by point. */
   found: Record<string, string>;
@@ -24,7 +24,7 @@ export interface ProbedService {
 const code = (status: number, code: string) => [{ status, code }];
 const words = (status: number, pattern: string) => [{ status, pattern }];
 
-/** What is proposed for the sandbox as it is unless it is told otherwise. */
+/** The proposal for the sandbox as it is unless it is told otherwise. */
 const usual: Tree = {
   service: {
     idempotency: {

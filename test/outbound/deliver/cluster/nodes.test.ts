@@ -79,7 +79,7 @@ onServers('nodes of a cluster', (store) => {
     await waitFor('requests to hang', () => lab.sandbox.faults().some((fault) => fault.fired === 3));
     return node;
   };
-  /** What `waybill status` says of who delivers. */
+  /** The line of `waybill status` about the process that delivers. */
   const shown = async ({ settings, reader }: Lab) => {
     const status = await kit.store.read('look', (tx) => readStatus(tx, settings, reader.identity(), Date.now()));
     expect(checkStatus(status).text).not.to.include('nothing is delivered');

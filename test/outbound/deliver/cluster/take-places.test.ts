@@ -16,7 +16,7 @@ class Process {
   readonly row: NodeRow;
   leaseEndsAt: number;
   underWay = 0;
-  /** What it was told it may use, and has not heard yet. */
+  /** The rate that it was told it may use, and has not heard yet. */
   unheard: number[] | null = null;
   isDead = false;
 
