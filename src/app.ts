@@ -23,7 +23,7 @@ interface AppOptions {
   configDir?: string | undefined;
   /** Settings made in the program (the demo) instead of a configuration folder. */
   settings?: Settings;
-  /** Who acts, for the audit: a command's name or `daemon`. */
+  /** The actor, for the audit: a command's name or `daemon`. */
   role: string;
   log: 'stdout' | 'stderr';
   /** Told what no output may hold, before anything can fail that knows it. */
@@ -42,9 +42,9 @@ export interface App extends Pick<JobContext, 'settings' | 'store' | 'log'> {
   context: JobContext;
   /** There is no store yet: an empty one stands in for it. */
   isStoreAbsent: boolean;
-  /** What no output may hold. It grows with every secret that comes while the program runs. */
+  /** Texts that no output may hold. It grows with every secret that comes while the program runs. */
   secrets: KnownSecrets;
-  /** Where a setting was given. */
+  /** The place where a setting was given. */
   originOf: OriginOf;
   /** Built when it is first asked for, with the library that it needs: most commands need no ERP, or no service. */
   reader(): Promise<ErpReader>;
@@ -198,7 +198,7 @@ function secretsIn(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(secretsIn) : [];
 }
 
-/** Who acts, for the audit: the daemon, or the login of the operator (the one behind sudo, if there is one). */
+/** The actor, for the audit: the daemon, or the login of the operator (the one behind sudo, if there is one). */
 function actorOf(role: string): string {
   const who = role === 'daemon' ? role : `${process.env.SUDO_USER ?? userInfo().username} (${role})`;
   return `${who}@${hostname()}:${process.pid}`;

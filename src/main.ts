@@ -7,8 +7,8 @@ process.on('SIGUSR1', () => undefined);
 
 keepSmall();
 
-// What is loaded runs once: compiled for speed it would take a fifth more CPU time, and 3 MiB. Little rooms full of what lives on
-// are emptied by one thread at less cost than by several.
+// Loaded code runs once: compiled for speed it would take a fifth more CPU time, and 3 MiB. Little rooms full of what
+// lives on are emptied by one thread at less cost than by several.
 const whileLoading = ['opt', 'parallel-scavenge'];
 for (const flag of whileLoading) setFlagsFromString(`--no-${flag}`);
 const { run, printError } = await import('./cli/run.js');

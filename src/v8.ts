@@ -1,9 +1,9 @@
 import { setImmediate as afterPolling } from 'node:timers/promises';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
-// What all parts of a process share: V8's memory, and its one thread.
+// The V8 settings that all parts of a process share: V8's memory, and its one thread.
 
-/** So much garbage, in percent of what lives on, may pile up before all of it is collected. */
+/** The garbage, in percent of the live heap, that may pile up before all of it is collected. */
 const garbagePercent = { usually: 30, inDrain: 70 };
 const mayPileUp = (percent: number) => setFlagsFromString(`--heap-growing-percent=${percent}`);
 let isKeptSmall = false;
@@ -27,10 +27,10 @@ let wasDrain = false;
 let isGrowing = false;
 
 /**
- * Whether V8 may take more memory, because thousands of orders are delivered in a row. Most of what they need dies young, and
- * collections in the little rooms of `keepSmall` take a quarter more CPU time; collections of everything, three times as often as
- * in a drain, a tenth. What is idle, or pulls a long list, stays small. To be called again and again in a drain. Does nothing
- * where `keepSmall` was not called, as in tests.
+ * True if V8 may take more memory, because thousands of orders are delivered in a row. Most of what they need dies
+ * young, and collections in the little rooms of `keepSmall` take a quarter more CPU time; collections of everything,
+ * three times as often as in a drain, a tenth. A process that is idle, or pulls a long list, stays small. To be called
+ * again and again in a drain. Does nothing where `keepSmall` was not called, as in tests.
  */
 export function makeRoom(isDrain: boolean): void {
   if (!isKeptSmall) return;
@@ -49,8 +49,8 @@ function bytesOfRooms(): number {
 let last: Promise<void> = Promise.resolve();
 
 /**
- * Resolves in a turn of the event loop that no other caller gets. Where the store is a file, a step of work never waits by itself:
- * so timers, sockets and signals have their turn between two steps, and two that were ready at once don't add up.
+ * Resolves in a turn of the event loop that no other caller gets. With a store in a file, a step of work never waits by
+ * itself: timers, sockets and signals have their turn between two steps, and two that were ready at once don't add up.
  */
 export function nextTurn(): Promise<void> {
   last = last.then(() => afterPolling());

@@ -53,13 +53,13 @@ type AuditEvent =
 
 export interface AuditEntry {
   event: AuditEvent;
-  /** What came of it, in one word: a verdict, a state, an action. */
+  /** The outcome, in one word: a verdict, a state, an action. */
   outcome?: string | null;
   entity?: Entity | null | undefined;
   sourceKey?: string | null | undefined;
   messageId?: number | null | undefined;
   attemptId?: number | null;
-  /** Who did it: `daemon@host:pid`, or an operator's name. */
+  /** The actor: `daemon@host:pid`, or an operator's name. */
   actor: string;
   /** Never a body, a secret or anything personal: data that may have to be erased has rows of its own. */
   detail?: { [name: string]: JsonValue | Fact | undefined };
@@ -68,8 +68,8 @@ export interface AuditEntry {
 /**
  * Appends to the log. Nothing in Waybill updates a line; only retention removes them, by age.
  *
- * Every change of a record has its line here, in its own transaction. So this is also where the record is marked as due for
- * write-back, and no change can forget it.
+ * Every change of a record has its line here, in its own transaction. The record is marked as due for write-back here
+ * as well, and no change can forget it.
  */
 export async function appendAudit(tx: Tx, entry: AuditEntry | readonly AuditEntry[], nowMs: number): Promise<void> {
   const entries: AuditEntry[] = [entry].flat();
@@ -118,7 +118,7 @@ export type ChainedLine = {
   detail: string;
 };
 
-/** What is hashed of a line: JSON, with its detail as it is stored. Pure. */
+/** The fields of a line that are hashed: JSON, with its detail as it is stored. Pure. */
 export function lineText(line: ChainedLine): string {
   const { chain, seq, at, event, outcome, entity, sourceKey, messageId, attemptId, actor, detail } = line;
   const rest = { chain, seq, at, event, outcome, entity, sourceKey, messageId, attemptId, actor };
@@ -137,7 +137,10 @@ export interface Head {
   hash: string;
 }
 
-/** Where a chain began: when, and behind which line of another one. The hash before its first line is made of it. Pure. */
+/**
+ * The start of a chain: its time, and the line of another one behind which it stands. The hash before its first line is
+ * made of it. Pure.
+ */
 export function firstHash(begunAt: number, link: Head | null): string {
   return hash('sha256', `waybill audit ${begunAt} ${link === null ? '-' : headToken(link)}`);
 }
@@ -153,11 +156,11 @@ interface Lane {
   head: Head | null;
 }
 
-/** By store, the lanes that no transaction has. */
+/** The lanes of each store that no transaction has. */
 const idleLanes = new WeakMap<object, Lane[]>();
 const lanes = new WeakMap<Tx, Lane>();
 
-/** The lane of a transaction, until its end. What is rolled back was not written, and the head is as before. */
+/** The lane of a transaction, until its end. A rollback takes the lines with it, and the head is as before. */
 function laneOf(tx: Tx): Lane {
   const known = lanes.get(tx);
   if (known) return known;

@@ -78,7 +78,7 @@ export async function pruneAudit(
   };
 }
 
-/** Where the chains of a page begin of which nothing is known yet. */
+/** The beginnings of those chains of a page of which nothing is known yet. */
 async function checkpoints(tx: Tx, page: readonly Line[], known: ReadonlyMap<number, ChainWalk>): Promise<ChainWalk[]> {
   const ids = [...new Set(page.map(({ chain }) => chain))].filter((id) => !known.has(id));
   if (ids.length === 0) return [];

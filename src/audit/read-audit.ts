@@ -85,7 +85,7 @@ export async function lastAuditId(tx: Tx): Promise<number> {
   return (await tx.value<number>('SELECT MAX(id) FROM audit_log')) ?? 0;
 }
 
-/** How many lines were written after this one, at most so many. */
+/** The number of lines after this one, up to a bound. */
 export async function countAuditSince(tx: Tx, id: number, most: number): Promise<number> {
   const sql = `SELECT COUNT(*) FROM (SELECT id FROM audit_log WHERE id>? LIMIT ${Math.trunc(most)}) AS s`;
   return (await tx.value<number>(sql, [id])) ?? 0;

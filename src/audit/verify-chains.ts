@@ -1,6 +1,6 @@
 import { type ChainedLine, firstHash, type Head, headToken, lineHash, lineText } from './audit-log.js';
 
-/** What is known of a chain beside its lines. */
+/** The facts about a chain beside its lines. */
 export interface ChainRow {
   chain: number;
   begunAt: number;
@@ -43,7 +43,7 @@ export class ChainVerifier {
   /** In the order of the log; no more than a thousand. */
   readonly flaws: Flaw[] = [];
   lines = 0;
-  /** Of each chain the last line behind the head that was read first. */
+  /** The last line of each chain behind the head that was read first. */
   readonly #newer = new Map<number, LoggedLine>();
   /** Lines of chains that were not there when the chains were read, no more than a thousand. */
   readonly #ofOthers: LoggedLine[] = [];
@@ -75,7 +75,7 @@ export class ChainVerifier {
       return;
     }
     const { row } = state;
-    // What comes after the head that was read first was written since, if the head has moved as far by the end.
+    // Lines after the head that was read first are new, if the head has moved as far by the end.
     if (line.seq > row.headSeq) {
       if (line.seq > (this.#newer.get(line.chain)?.seq ?? 0)) this.#newer.set(line.chain, line);
       return;

@@ -73,7 +73,7 @@ export function inApp<Options, Given extends unknown[]>(
       needsStore: typeof needsStore === 'function' ? needsStore(options) : needsStore,
     });
     try {
-      // What an operator says is kept in the audit and with the records.
+      // An operator's words are kept in the audit and with the records.
       const { reason } = options as { reason?: unknown };
       if (typeof reason === 'string') Object.assign(options, { reason: redact(reason, app.secrets.all) });
       const output = new Output({ ...options, secrets: app.secrets.all, timeZone: app.settings.erp.timeZone });
@@ -87,7 +87,7 @@ export function inApp<Options, Given extends unknown[]>(
   };
 }
 
-/** Of several ERPs one. */
+/** One of several ERPs. */
 export function sourceOption(): Option {
   return new Option(
     '--source <name>',

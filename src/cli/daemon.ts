@@ -108,7 +108,7 @@ async function runDaemon(options: CommonOptions): Promise<void> {
   process.exitCode = exitCode.done;
 }
 
-/** Tells the program and the webhook of the settings. Where one of them fails, both are told again. */
+/** Tells the program and the webhook of the settings. If one of them fails, both are told again. */
 function tellerOf(
   { command, webhookUrl, timeoutSeconds }: AlertSettings,
   secrets: readonly string[],
@@ -170,7 +170,7 @@ async function checkMapping({ reader, log }: App): Promise<void> {
   }
 }
 
-/** What a running daemon takes over. The service's credential is read by its client, from the files that it watches. */
+/** The work that a running daemon takes over. The service's credential is read by its client, from the files that it watches. */
 const taken = /^(log\.level|service\.(token|credential\.clientSecret|tls\.(key|passphrase)|proxy\.password))$/;
 
 /** Takes over log level and credential from the settings as they are now. Wrong settings are logged and change nothing. */

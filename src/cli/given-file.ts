@@ -52,7 +52,7 @@ export async function readGivenFile<T>(
   });
 }
 
-/** Where scratch files lie: beside the store, where there is room and the account may write. */
+/** The folder of scratch files: beside the store, where there is room and the account may write. */
 function scratchPlace({ store }: Settings): string {
   return dirname(resolve(databaseFile(store) ?? store.witnessFile ?? '.'));
 }

@@ -28,7 +28,7 @@ interface NamingParts {
   store: { read: <T>(what: string, work: (tx: Parameters<typeof recordsMeant>[0]) => Promise<T>) => Promise<T> };
 }
 
-/** Where this command looks names up. */
+/** The place where this command looks names up. */
 export function namingOf({ settings, source }: NamingParts, by: FindBy | undefined, entity?: Entity): Naming {
   return { by: by ?? 'any', entity, source, sources: sourceNames(settings) };
 }

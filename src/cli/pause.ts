@@ -80,7 +80,7 @@ async function act(name: 'pause' | 'resume', app: CommandApp, lanes: readonly La
   return (await actions[name].preview(context, lanes, {})).act(context, { reason, insists: false });
 }
 
-/** Of several sources only capture stops by itself. @returns null: no lane is named */
+/** With several sources, only capture stops for one. @returns null: no lane is named */
 function lanesOf(lane: Lane | undefined, source: string | undefined): readonly Lane[] | null {
   if (source === undefined) return lane ? [lane] : null;
   if (lane !== 'capture') throw new UsageError('--source is for capture: the sources share delivery and the pull.');

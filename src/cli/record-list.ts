@@ -72,7 +72,7 @@ function separatorOf(text: string): string {
   return separators.find((separator) => line.split(separator).length === 2) ?? ',';
 }
 
-/** Where the key and the id stand, when this line is a heading. */
+/** The places of the key and the id, when this line is a heading. */
 function orderOf(record: readonly string[], columns: 1 | 2): readonly [number, number] | null {
   const names = record.map((name) => name.toLowerCase().replaceAll(/[^a-z]/g, ''));
   const key = names.findIndex((name) => headings.key.includes(name));

@@ -217,7 +217,7 @@ function tellResult({ output }: CommandApp, result: RecoverResult, hasExport: bo
   return waits ? exitCode.waitsForPerson : exitCode.done;
 }
 
-/** What becomes of creates that may have been sent. Only a person can say that the service still knows their keys. */
+/** The fate of creates that may have been sent. Only a person can say that the service still knows their keys. */
 function fateOf(
   options: RecoverOptions,
   hold: RecoveryHold | null,

@@ -117,7 +117,7 @@ function describe(error: unknown): readonly string[] {
   return [isBug ? `${error.name}: ${error.message}` : error.message, ...frames];
 }
 
-/** What commander prints: our own help, and errors that name what was typed. */
+/** Replaces commander's texts: our own help, and errors that name the typed text. */
 const printing = {
   writeOut: (text: string) => void write(text),
   writeErr: (text: string) => writeError(...text.replace(/\n$/, '').split('\n')),

@@ -105,7 +105,7 @@ function flatten(issues: readonly Issue[], above: Segments = []): Fault[] {
     const segments = [...above, ...((issue.path ?? []) as Segments)];
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ issue, segments: [...segments, key] }));
     const forms = issue.code === 'invalid_union' ? issue.errors : [];
-    // Where a group was given and one form is a group, what is wrong within it says more than that no form fits.
+    // In a given group, if one form is a group, the faults within it say more than that no form fits.
     const isWithinGroup = ({ code, path }: Issue) => typeof path[0] === 'string' || code === 'unrecognized_keys';
     const meant = forms.find((form) => form.every(isWithinGroup));
     return meant === undefined ? [{ issue, segments }] : flatten(meant, segments);
@@ -136,7 +136,7 @@ function inWords(value: unknown, segments: Segments, node: SettingNode | undefin
   return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }
 
-/** What an unknown name may have been meant for. */
+/** The known name that an unknown one may stand for. */
 function meantName(segments: Segments, input: unknown): string {
   const group = segments.slice(0, -1);
   const name = String(segments.at(-1));
@@ -156,7 +156,7 @@ function meantName(segments: Segments, input: unknown): string {
   return `known here: ${names.join(', ')}`;
 }
 
-/** What is wrong with one setting, from all the issues that it has. */
+/** The fault of one setting, from all the issues that it has. */
 function problemOf(segments: Segments, issues: readonly Issue[], input: unknown, locate: Locate): ConfigurationProblem {
   const path = pathInWords(segments);
   const place = locate(segments);

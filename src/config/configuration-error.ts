@@ -4,15 +4,15 @@ import type { Settings } from './settings.js';
 export interface ConfigurationProblem {
   /** The setting, such as `erp.timeZone`, or the file or environment variable when no setting can be named. */
   path: string;
-  /** What is wrong, as the rest of a sentence that begins with the path. */
+  /** The fault, as the rest of a sentence that begins with the path. */
   message: string;
-  /** What was found, shortened; absent when nothing was. */
+  /** The value that was found, shortened; absent if there was none. */
   found?: string;
-  /** Where it was found: `config/local.yaml:12`, or the name of the environment variable. */
+  /** The place where it was found: `config/local.yaml:12`, or the name of the environment variable. */
   where?: string;
-  /** What is allowed, unless the message says so already. */
+  /** The allowed values, unless the message says so already. */
   allowed?: string;
-  /** What to do. */
+  /** The remedy. */
   hint?: string;
 }
 

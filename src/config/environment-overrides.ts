@@ -14,10 +14,10 @@ interface EnvironmentOverride {
   value: unknown;
 }
 
-/** The value that the text stands for. What can not be converted stays text, so that the schema refuses it by name. */
+/** The value that the text stands for. A value that can not be converted stays text, so that the schema refuses it by name. */
 function convert({ node }: SettingEntry, text: string): unknown {
   if (node.secret) return text.replace(/\r?\n$/, '');
-  // Lists and groups are written as JSON. Where a plain text is allowed as well, it stays one.
+  // Lists and groups are written as JSON. If a plain text is allowed as well, it stays one.
   const isJson = isMap(node) || node.items !== undefined || (node.anyOf !== undefined && /^\s*[[{]/.test(text));
   if (isJson) return JSON.parse(text);
   if ((node.type === 'number' || node.type === 'integer') && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);

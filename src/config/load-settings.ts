@@ -22,13 +22,16 @@ interface LoadOptions {
 export interface LoadedSettings {
   /** Complete, checked and deeply frozen; every path in them is absolute. */
   settings: Settings;
-  /** What works but deserves a look, such as a secret file that every account may read. */
+  /** Settings that work but deserve a look, such as a secret file that every account may read. */
   warnings: string[];
   /** Absolute path of the configuration folder. */
   configDir: string;
   /** Absolute paths of the files that were read, in the order in which they were merged. */
   files: string[];
-  /** Where a setting was given: a line of a file, or a variable of the environment; undefined: nowhere, so that its default holds. */
+  /**
+   * The place of a setting: a line of a file, or a variable of the environment; undefined: nowhere, so that its default
+   * holds.
+   */
   originOf: OriginOf;
 }
 
@@ -71,7 +74,7 @@ function resolvePaths(settings: Settings, configDir: string, env: NodeJS.Process
   };
 }
 
-/** Every path absolute. Where no source is named, nothing says that there could be. */
+/** Every path absolute. Without a named source, nothing says that there could be one. */
 function withNamed(settings: Settings, named: Settings[], configDir: string, env: NodeJS.ProcessEnv): Settings {
   const resolved = resolvePaths(settings, configDir, env);
   if (named.length === 0) return resolved;
@@ -116,7 +119,7 @@ export function settingsFrom(given: unknown): Settings {
   return freezeDeeply(resolved);
 }
 
-/** What is allowed and probably not meant. */
+/** Settings that are allowed and probably not meant. */
 function advice({ webhooks, orders, customers }: Settings, isGiven: (path: string[]) => boolean): string[] {
   const warnings: string[] = [];
   const { enabled, host } = webhooks;

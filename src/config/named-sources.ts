@@ -16,7 +16,7 @@ interface NamedSources {
 
 type Tree = Record<string, unknown>;
 
-/** The sources of a tree of settings, by name. What is no group of settings is left to the schema. */
+/** The sources of a tree of settings, by name. A value that is no group of settings is left to the schema. */
 function sourcesIn(tree: Tree): [name: string, sections: Tree][] {
   const sources = isTree(tree.sources) ? Object.entries(tree.sources) : [];
   return sources.filter((source): source is [string, Tree] => isTree(source[1]));

@@ -106,7 +106,7 @@ class FileReader {
   }
 }
 
-/** Where the name of a setting stands in its file. */
+/** The place of a setting's name in its file. */
 function offsetOf(document: Document, segments: readonly (string | number)[]): number | undefined {
   const last = segments.at(-1);
   const parent = segments.length < 2 ? document.contents : document.getIn(segments.slice(0, -1), true);

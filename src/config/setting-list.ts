@@ -77,7 +77,7 @@ export function membersOf(group: SettingNode): Member[] {
   });
 }
 
-/** What belongs at a place within a setting: a setting of a group, an entry of a list or of a map. */
+/** The kind of a place within a setting: a setting of a group, an entry of a list or of a map. */
 export function childOf(node: SettingNode, segment: string | number): SettingNode | undefined {
   for (const form of node.anyOf ?? [node]) {
     if (typeof segment === 'number' && form.items !== undefined) return form.items;
@@ -101,7 +101,7 @@ function numberInWords({ type, minimum, exclusiveMinimum, maximum }: SettingNode
 const orList = (names: string[]) =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 
-/** What a setting allows, in words that follow "is not". */
+/** The values that a setting allows, in words that follow "is not". */
 export function allowedInWords(node: SettingNode): string {
   if (node.allowed !== undefined) return node.allowed;
   if (node.const !== undefined) return node.const;

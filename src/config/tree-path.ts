@@ -2,7 +2,7 @@ import { Secret } from '../model/secret.js';
 
 type Tree = Record<string, unknown>;
 
-/** Where a setting is: names, and positions in a list. */
+/** The path of a setting: names, and positions in a list. */
 export type Segments = readonly (string | number)[];
 
 export const isTree = (value: unknown): value is Tree =>

@@ -54,7 +54,7 @@ const graceMs = 600_000;
 /** Resolves when the run is over; never rejects. */
 export type Job = () => Promise<unknown>;
 
-/** What runs jobs by the clock, see `JobScheduler`. */
+/** The runner of jobs by the clock, see `JobScheduler`. */
 export interface Scheduler {
   job(name: string, run: () => Promise<unknown>): Job;
   schedule(name: string, pattern: string, job: Job): void;
@@ -62,8 +62,8 @@ export interface Scheduler {
 }
 
 /**
- * What the daemon does beside delivering: every job, put on the schedule. Returns what starts them outside of it: `begin` once
- * at the start, `announce` when a webhook was stored.
+ * The daemon's work beside delivering: every job, put on the schedule. Returns what starts them outside of it: `begin`
+ * once at the start, `announce` when a webhook was stored.
  */
 export function scheduleJobs(
   context: JobContext,
@@ -187,7 +187,7 @@ export function scheduleJobs(
       log.info('compared both sides', { subject, state, reason, read: tally.read, ...tally.found });
   });
 
-  /** What was under way when an earlier process ended. */
+  /** Work that was under way when an earlier process ended. */
   const reconcileWhenLeft = scheduler.job('reconcile', async () => {
     if (await store.read('look for comparisons', isComparisonOpen)) await reconcileNow();
   });

@@ -22,7 +22,7 @@ interface StatusContext {
   time: (ms: number) => string;
 }
 
-/** How Waybill is doing, a name and its texts a line, for the terminal and the desk alike. Pure. */
+/** The state of Waybill, a name and its texts a line, for the terminal and the desk alike. Pure. */
 export function describeStatus(
   status: Status,
   { settings, nowMs, time }: StatusContext,
@@ -213,7 +213,7 @@ function pullInWords({ lastPull, unpaidInvoices }: Status, ago: Ago, time: (ms: 
   );
 }
 
-/** How the last pull of the invoices ended, for the terminal and the desk. Pure. */
+/** The end of the last pull of the invoices, for the terminal and the desk. Pure. */
 export function lastPullInWords(pull: LastPull, time: (ms: number) => string): string {
   const reason = pull.reason ? ` (${tell(pull.reason, { time })})` : '';
   const malformed = pull.malformed > 0 ? ` ${pull.malformed} are invalid: waybill invoices --malformed.` : '';
@@ -222,7 +222,7 @@ export function lastPullInWords(pull: LastPull, time: (ms: number) => string): s
   return `Last pull ${time(pull.endedAt ?? pull.startedAt)}: ${pull.outcome}${reason}.${age}${malformed}`;
 }
 
-/** What a time brought, for the terminal and the desk alike. Pure. */
+/** The work of a period, for the terminal and the desk alike. Pure. */
 export function figuresInWords({ delivered, notDelivered, requests, halfS, mostS, waiting }: Point): string {
   const within = (seconds: number) => span(Math.ceil(seconds) * 1_000);
   return clauses(

@@ -35,7 +35,7 @@ export function credentialInWords(service: Pick<ServiceSettings, 'credential' | 
   return `${kind}${certificate}${proxy ? `, through ${proxy.url}` : ''}`;
 }
 
-/** What an unknown lifetime of the keys means; null: it is known. */
+/** The consequence of an unknown lifetime of the keys; null: it is known. */
 export function doubtInWords({ idempotency }: Pick<ServiceSettings, 'idempotency'>): string | null {
   if (idempotency.lifetimeHours !== undefined) return null;
   return 'service.idempotency.lifetimeHours is not set: a create whose outcome is unknown is not sent again, but looked up or parked';
@@ -59,7 +59,7 @@ export type Status = Awaited<ReturnType<typeof readStatus>>;
 const topReasons = 5;
 
 /**
- * How Waybill is doing, from one look at the store. Reads only.
+ * The state of Waybill, from one look at the store. Reads only.
  * @param most how many messages of a kind are counted: a page that is looked at all day must not read millions of rows
  */
 export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string, nowMs: number, most = Infinity) {
@@ -94,23 +94,23 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     /** Why messages are parked, the most frequent reasons first. */
     parkedReasons: isBounded ? [] : await groupMessages(tx, { states: ['parked'] }, 'reason', topReasons),
     cursors: { customer: await readCursor(tx, 'customer'), order: await readCursor(tx, 'order') },
-    /** What was read of each named source, and how its last passes went. */
+    /** The reading of each named source, with its last passes. */
     sources: await readSources(tx, settings, runs),
     lastPull: await lastPull(tx),
     unpaidInvoices: await countListedInvoices(tx),
     /** null: orders can not be read at the service (service.endpoints.readOrder), or are not counted. */
     readBack: settings.service.endpoints.readOrder && !isBounded ? await countReadBack(tx) : null,
     lastDeliveryAt: runs.find(({ job }) => job === 'deliver')?.succeededAt ?? (await lastEventAt(tx, 'delivered')),
-    /** What was done in the last hour; null: nothing counted. */
+    /** The work of the last hour; null: nothing counted. */
     lastHour: (await readSeries(tx, 'hour', nowMs, settings.erp.timeZone)).all,
-    /** What needs a person, the oldest first. */
+    /** The alerts that need a person, the oldest first. */
     alerts: (await openAlerts(tx))
       .filter((alert) => !isOutdated(alert, settings.service))
       .map((alert) => ({ ...alert, details: detailsOf(alert) })),
     runs,
     /** null: webhooks are not listened for. */
     webhooks: settings.webhooks.enabled ? await readWebhookStatus(tx) : null,
-    /** What is written back into the ERP, and with what success; empty where it is off. */
+    /** The kinds that are written back into the ERP, and their success; empty if it is off. */
     writeBack: await writeBackStatus(tx, settings),
     /** Why nothing is pruned by the clock as it is, or null. */
     retentionWaits: await readRetentionWait(tx, nowMs),
@@ -221,7 +221,7 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
   if (status.notLive) warning.push(status.notLive);
   if (status.retentionWaits) warning.push(status.retentionWaits);
   const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
-  // How many of each class there are is not known then.
+  // The count of each class is not known then.
   if (parked >= most) warning.push(`${most}+ parked`);
   else if (parked > 0)
     warning.push(`${parked} parked (${outbox.parked.map((p) => `${p.count} ${p.parkClass}`).join(', ')})`);

@@ -13,7 +13,7 @@ import { openDispatcher } from '../outbound/dispatch/cluster-dispatcher.js';
 import { type DaemonPartners, type Job, type Scheduler, scheduleJobs } from './daemon-jobs.js';
 
 const retryMs = 5_000;
-/** So long a statement of the store may take: twice what it waits for a lock, on a large store and a slow disk as well. */
+/** The longest time of a statement of the store: twice its wait for a lock, on a large store and a slow disk as well. */
 const answerWithinMs = 120_000;
 
 /**
@@ -145,7 +145,7 @@ async function note(context: JobContext, event: 'start' | 'stop'): Promise<void>
   );
 }
 
-/** How often the scheduler looks whether the clock was set, and by how much at least. */
+/** The interval at which the scheduler looks if the clock was set, and the least step that counts. */
 const lookMs = 1_000;
 const leastStepMs = 5_000;
 
@@ -238,9 +238,9 @@ export class JobScheduler implements Scheduler {
 }
 
 /**
- * The time zone in which node-cron works a pattern out. Where clocks are set back, node-cron passes over the hour that comes
- * twice, and every job would rest for so long. A pattern that means the same in all zones (their offsets are multiples of
- * 15 minutes) is therefore worked out in UTC. Pure.
+ * The time zone in which node-cron works a pattern out. If clocks are set back, node-cron passes over the hour that
+ * comes twice, and every job would rest for so long. A pattern that means the same in all zones (their offsets are
+ * multiples of 15 minutes) is therefore worked out in UTC. Pure.
  */
 export function zoneOf(pattern: string, timeZone: string): string {
   return /^(\S+ )?\*(\/(1|3|5|15))?( \*){4}$/.test(pattern.trim().replace(/\s+/g, ' ')) ? 'UTC' : timeZone;

@@ -5,7 +5,7 @@ import type { Lease } from '../store/lease.js';
 import { tell as tellFact, tellWhole } from '../words/words.js';
 import { alertChanges, detailsOf, writeAlertChanges } from './watch-alerts.js';
 
-/** What the alert command is told: once when a cause appears, and once when it is over. Times are ISO 8601 in UTC. */
+/** A notice for the alert command: once when a cause appears, and once when it is over. Times are ISO 8601 in UTC. */
 export interface AlertNotice {
   cause: string;
   message: string;
@@ -16,7 +16,7 @@ export interface AlertNotice {
   environment: string;
   /** Since when it has been so, or had been. */
   since: string;
-  /** What kind of trouble it is; `details` are its data. */
+  /** The kind of trouble; `details` are its data. */
   code: string;
   details: { [name: string]: unknown };
 }

@@ -15,7 +15,7 @@ import { type LanePause, listPauses, pauseFact } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
 import { plainData } from '../words/words.js';
 
-/** What the causes below are read from: one look at the store. */
+/** The facts behind the causes below: one look at the store. */
 export interface Circumstances {
   pauses: readonly LanePause[];
   /** Counted up to `manyParked`. */
@@ -27,7 +27,7 @@ export interface Circumstances {
   firstAuditAt: number | null;
 }
 
-/** What decides whether something is trouble. */
+/** The thresholds of trouble. */
 export type WatchSettings = Pick<Settings, 'alert' | 'schedule' | 'invoices'>;
 
 interface Trouble {
@@ -35,7 +35,7 @@ interface Trouble {
   message: AlertFact;
 }
 
-/** Whether alerts of this cause are looked for here; all others are ended by the code that raises them. */
+/** True if alerts of this cause are looked for here; all others are ended by the code that raises them. */
 function isOwn(cause: string): boolean {
   const [kind, ...about] = cause.split('.');
   if (kind === 'capture' || kind === 'pull') return about.at(-1) === 'failing';
@@ -141,7 +141,7 @@ export function detailsOf({ message }: Pick<Alert, 'message'>): { [name: string]
   return withIsoTimes(plainData(message), 'UTC') as { [name: string]: unknown };
 }
 
-/** How the open alerts differ from the troubles found. Pure. */
+/** The difference between the open alerts and the troubles found. Pure. */
 export function compareAlerts(
   found: readonly Trouble[],
   open: readonly Alert[],

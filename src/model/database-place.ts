@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Secret } from './secret.js';
 
-/** How a database server is reached. Every path is absolute. */
+/** The address of a database server. Every path is absolute. */
 export interface DatabasePlace {
   host: string;
   port: number;
@@ -22,7 +22,7 @@ export function databaseFile(place: { file: string } | { host: string }): string
   return 'file' in place ? place.file : null;
 }
 
-/** Whether a host name stays on this machine. */
+/** True if a host name stays on this machine. */
 export function isLoopback(hostname: string): boolean {
   return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\]|::1)$/.test(hostname);
 }
@@ -33,14 +33,14 @@ export function hostAndPort(text: string, defaultPort: number): { host: string; 
   return { host: bracketed ?? plain ?? text, port: Number(port ?? defaultPort) };
 }
 
-/** Whether a connection to this host has to be secure. A path is the folder of a local socket. */
+/** True if a connection to this host has to be secure. A path is the folder of a local socket. */
 export function isTlsRequired(host: string, mode: DatabaseTls['mode']): boolean {
   return mode === undefined ? !isLoopback(host) && !host.startsWith('/') : mode === 'required';
 }
 
 /**
- * What a secure connection trusts and shows; null where none is needed. The files are read now, so a certificate that was
- * renewed counts, with its key.
+ * The certificates that a secure connection trusts and shows; null if none is needed. The files are read now, so a
+ * certificate that was renewed counts, with its key.
  */
 export function secureOptions({ host, tls = {} }: DatabasePlace) {
   if (!isTlsRequired(host, tls.mode)) return null;

@@ -5,7 +5,7 @@ interface NamedStatement {
 }
 
 const parameter = String.raw`:(?<name>[A-Za-z_]\w*)`;
-/** What may hold a colon that is no parameter; quotes and comments end with the statement at the latest. */
+/** Parts that may hold a colon that is no parameter; quotes and comments end with the statement at the latest. */
 const quotedIdentifier = '`[^`]*(?:`|$)';
 const quoted = `'[^']*(?:'|$)|"[^"]*(?:"|$)`;
 const quotedWithBackslashes = String.raw`'(?:\\[\s\S]|[^'\\])*(?:'|\\?$)|"(?:\\[\s\S]|[^"\\])*(?:"|\\?$)`;
@@ -18,7 +18,7 @@ function opaque(backslashEscapes: boolean): string[] {
   return [...quotes, quotedIdentifier, commentOrCast];
 }
 
-/** Whether a SELECT, or one that it selects from, yields no more than a number of rows. One in other brackets may. Pure. */
+/** True if a SELECT, or one that it selects from, yields no more than a number of rows. One in other brackets may. Pure. */
 export function hasLimit(query: string, backslashEscapes: boolean): boolean {
   let left = query.replace(new RegExp(opaque(backslashEscapes).join('|'), 'g'), ' ').replace(/\bFROM\s*\(/gi, 'FROM {');
   for (let before = ''; before !== left; ) {

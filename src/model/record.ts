@@ -19,13 +19,13 @@ export interface OrderItem {
   [field: string]: JsonValue;
 }
 
-/** What is sent for a customer: `customer_code` and whatever else the mapping names. */
+/** The body that is sent for a customer: `customer_code` and whatever else the mapping names. */
 export interface CustomerRecord {
   customer_code: string;
   [field: string]: JsonValue;
 }
 
-/** What is sent for an order. `note` carries the ERP's order number unless the mapping puts it elsewhere. */
+/** The body that is sent for an order. `note` carries the ERP's order number unless the mapping puts it elsewhere. */
 export interface OrderRecord {
   customer_code: string;
   items: OrderItem[];
@@ -96,20 +96,21 @@ export function keyInSource(source: string, key: string): string {
   return isLookalike.test(key.replaceAll('\0', '')) ? `${mark}${key}` : key;
 }
 
-/** What the source calls a record; null where the key is not of this source. */
+/** The source's own key of a record; null if the key is not of this source. */
 export function keyOfSource(source: string, sourceKey: string): string | null {
   if (sourceOf(sourceKey) !== source) return null;
   if (source !== defaultSource) return sourceKey.slice(source.length + mark.length);
   return isLookalike.test(sourceKey) ? sourceKey.slice(mark.length) : sourceKey;
 }
 
-/** What comes before all keys of a source, in the order of the store. */
+/** The prefix of all keys of a source, in the order of the store. */
 export function keysBefore(source: string): string {
   return source === defaultSource ? '' : `${source}${mark}`;
 }
 
 /**
- * Where to go on, in the order of the store, after a page of keys of all sources: behind those of another source at once.
+ * The position to go on from, in the order of the store, after a page of keys of all sources: behind those of another
+ * source at once.
  * @param last of the page; undefined: it was empty
  * @returns null: there are no more of this source
  */
@@ -120,7 +121,7 @@ export function nextKey(source: string, last: string | undefined): string | null
   return source === defaultSource ? `${met}\x7f` : null;
 }
 
-/** What a cursor, a lease, a job or an alert of a source is called: `order` of the default one, else `order.berlin`. */
+/** The name of a cursor, a lease, a job or an alert of a source: `order` of the default one, else `order.berlin`. */
 export function inSource<Name extends string>(name: Name, source: string | undefined): InSource<Name> {
   return source ? `${name}.${source}` : name;
 }
@@ -196,12 +197,12 @@ export function parseSourceKey(sourceKey: string, parts: number, source = defaul
   return found.map((part) => part.replaceAll(/%2F/gi, '/').replaceAll('%25', '%'));
 }
 
-/** Whether the key was too long for the store, or held U+0000: no statement can ask for its record by what is left of it. */
+/** True if the key was too long for the store, or held U+0000: no statement can ask for its record by what is left of it. */
 export function isShortened(sourceKey: string): boolean {
   return sourceKey.length <= keptLength + 65 && /…[0-9a-f]{64}$/.test(sourceKey);
 }
 
-/** What stands at a place of a JSON value, such as `error.code` or `errors.0`; undefined when nothing does. */
+/** The value at a place of a JSON value, such as `error.code` or `errors.0`; undefined if there is none. */
 export function valueAt(value: unknown, place: string): unknown {
   let at = value;
   for (const name of place.includes('.') ? place.split('.') : [place]) {

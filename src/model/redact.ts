@@ -74,7 +74,7 @@ function hex(number: number, digits: number): string {
     .replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
 }
 
-/** What stands in the place of a secret. */
+/** The text in the place of a secret. */
 export const secretMark = '[secret]';
 
 /** No shorter text names a bearer token: `basic`, a space and eight characters of it. */

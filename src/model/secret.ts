@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** How many secrets that came while the program runs are remembered: the ones in use, and those before them. */
+/** The number of secrets to remember that came while the program runs: the ones in use, and those before them. */
 const mostLater = 20;
 
 /** Everything that must never be printed: the secrets of the settings, and those that were given or read later. */

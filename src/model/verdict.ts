@@ -1,7 +1,7 @@
 import type { Fact } from './facts/fact.js';
 import type { JsonValue } from './record.js';
 
-/** What one exchange with the service proves. The table in docs/architecture.md says what follows from each. */
+/** The proof of one exchange with the service. The table in docs/architecture.md says what follows from each. */
 export type Verdict =
   /**
    * Acknowledged, and the acknowledgement is complete and valid. `flag` asks a person to look, e.g. at a wrong total; `state`
@@ -58,13 +58,13 @@ export class Unusable {
   constructor(readonly problem: Fact) {}
 }
 
-/** What a list page, an invoice or an order was read as. */
+/** The reading of a list page, an invoice or an order. */
 export interface ReadAnswer<Value> {
   kind: 'read';
   value: Value;
 }
 
-/** What a look-up, which asks the service whether it has a record, came to. */
+/** The result of a look-up, which asks the service for a record. */
 export type LookUpFinding =
   | FoundRecord
   | { kind: 'none' }
@@ -83,7 +83,7 @@ export interface FoundRecord {
   shown: { [name: string]: JsonValue };
 }
 
-/** Where a JSON body says what is wrong: places such as `error.code`, in the order in which they are looked at. */
+/** The places of the error in a JSON body, such as `error.code`, in the order in which they are looked at. */
 export interface ErrorPlaces {
   readonly code: readonly string[];
   readonly message: readonly string[];

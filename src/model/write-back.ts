@@ -1,4 +1,4 @@
-/** What is written back into the ERP. */
+/** The kinds that are written back into the ERP. */
 export const writeBackKinds = ['orders', 'customers', 'invoices'] as const;
 export type WriteBackKind = (typeof writeBackKinds)[number];
 

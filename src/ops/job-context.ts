@@ -3,15 +3,15 @@ import type { Settings } from '../config/settings.js';
 import type { MachineClock } from '../store/clock.js';
 import type { Store } from '../store/store.js';
 
-/** What every job is handed: a job reads no clock, rolls no dice and opens no store of its own. */
+/** The context of every job: a job reads no clock, rolls no dice and opens no store of its own. */
 export interface JobContext {
   store: Store;
   settings: Settings;
-  /** Who acts, for the audit: `daemon@host:123` or an operator's name. */
+  /** The actor, for the audit: `daemon@host:123` or an operator's name. */
   actor: string;
   log: Logger;
   nowMs: () => number;
-  /** What deadlines and waits are measured by. */
+  /** The clock of deadlines and waits. */
   clock: MachineClock;
   /** In [0, 1). */
   random: () => number;

@@ -4,9 +4,9 @@ import type { Logger } from 'winston';
 const levels = { debug: 'debug', log: 'info', info: 'info', warn: 'warn', error: 'error', trace: 'debug' } as const;
 
 /**
- * Turns everything that this process prints beside its log into lines of the log: warnings of Node, what libraries print,
- * errors that nothing caught, and the last words of a command that failed. So each line of a daemon is a JSON object, and
- * redacted like the others.
+ * Turns everything that this process prints beside its log into lines of the log: warnings of Node, what libraries
+ * print, errors that nothing caught, and the last words of a command that failed. Each line of a daemon is therefore a
+ * JSON object, and redacted like the others.
  */
 export function logWhatIsPrinted(log: () => Logger): void {
   for (const [name, level] of Object.entries(levels))
@@ -26,7 +26,7 @@ export function logWhatIsPrinted(log: () => Logger): void {
   // A command's own listener prints lines for people.
   process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', (error: unknown) => {
-    // The state of the program is unknown from here on. What was under way is on record.
+    // The state of the program is unknown from here on. Work that was under way is on record.
     log().error('Ended by an error that nothing caught', {
       error: error instanceof Error ? error.stack : String(error),
     });

@@ -5,7 +5,7 @@ import type { Horizon } from './elapsed-time.js';
 import { factColumns, factOf } from './fact-columns.js';
 import type { SqlValue, Tx } from './store.js';
 
-/** What an alert can be about: the first word of its cause. docs/operating.md says of each what to do. */
+/** The subject of an alert: the first word of its cause. docs/operating.md says of each what to do. */
 export const alertKinds = [
   ...['pause', 'parked', 'capture', 'pull', 'silence', 'orders', 'held', 'source', 'keyless', 'left', 'keys'],
   ...['states', 'endpoint', 'read_order', 'read_invoice', 'read_customer', 'webhooks', 'write-back', 'redis'],
@@ -17,9 +17,9 @@ export type AlertCause = AlertKind | `${AlertKind}.${string}`;
 /** One trouble that a person should know of, from the moment it began until it is over. */
 export interface Alert {
   id: number;
-  /** What is wrong, as a name that stays the same: `pause.service.credential`, `parked`. */
+  /** The trouble, as a name that stays the same: `pause.service.credential`, `parked`. */
   cause: string;
-  /** What is wrong, with what it is about. */
+  /** The trouble, with its subject. */
   message: AlertFact | Extract<Fact, { code: 'legacy' }>;
   /** Milliseconds since 1970. */
   sinceAt: number;
@@ -27,7 +27,7 @@ export interface Alert {
   /** When a person was told that it began, or that it is over; null: not yet. */
   raisedToldAt: number | null;
   overToldAt: number | null;
-  /** How often the next notice could not be told. */
+  /** The number of failed tries to tell the next notice. */
   tries: number;
 }
 
@@ -68,7 +68,7 @@ export async function unfinishedAlerts(tx: Tx): Promise<Alert[]> {
   return selectAlerts(tx, 'over_told_at IS NULL ORDER BY since_at, id');
 }
 
-/** Whether a person is still to be told something of it, now or later. Pure. */
+/** True if a person is still to be told something of it, now or later. Pure. */
 export function isToTell({ raisedToldAt, overAt, overToldAt }: Alert): boolean {
   return overToldAt === null && (raisedToldAt === null || overAt !== null);
 }

@@ -2,7 +2,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname, uptime } from 'node:os';
 
-/** How time passes for a process: leases, windows and waits are measured by it, never by the clock on the wall, which may be set. */
+/**
+ * The passing of time in a process: leases, windows and waits are measured by it, never by the clock on the wall, which
+ * may be set.
+ */
 export interface Clock {
   /** Milliseconds since a moment of its own; never goes back. */
   monotonicMs(): number;
@@ -28,7 +31,7 @@ export interface ClockReading {
   wallMs: number;
 }
 
-/** By this the clocks of two machines may differ, or one be set, without a word about it. */
+/** The most by which the clocks of two machines may differ, or one be set, without a word about it. */
 export const clockToleranceMs = 5 * 60_000;
 
 /** The clock on the wall, and the one that cannot be set. */
@@ -51,12 +54,15 @@ export function surelyPassedMs(since: ClockReading, now: ClockReading): number {
   return Math.max(0, Math.min(now.bootMs, now.wallMs - since.wallMs - clockToleranceMs));
 }
 
-/** By how much the wall clock is ahead of the time since the machine started: where it is set, this changes. */
+/** The lead of the wall clock over the time since the machine started: it changes when the clock is set. */
 export function wallLeadMs({ nowMs, clock }: Clocks): number {
   return nowMs() - clock.sinceBoot().bootMs;
 }
 
-/** By how many milliseconds the clock was set since it had this lead; below 0 is back. Within the tolerance it was not. */
+/**
+ * The number of milliseconds by which the clock was set since it had this lead; below 0 is back. Within the tolerance
+ * it was not.
+ */
 export function clockSetSince(leadMs: number, context: Clocks): number {
   return clockSetBetween(leadMs, wallLeadMs(context));
 }
@@ -69,7 +75,10 @@ export function clockSetBetween(leadMs: number, laterLeadMs: number): number {
 
 let bootId: string | null = null;
 
-/** Where the system does not name its starts, each process counts as one. A unit that hides /proc hands the name in, without dashes. */
+/**
+ * If the system does not name its starts, each process counts as one. A unit that hides /proc hands the name in,
+ * without dashes.
+ */
 function readBootId(): string {
   const given = process.env.WAYBILL_BOOT_ID;
   if (given) return given.slice(0, 64);
@@ -103,7 +112,7 @@ export const systemClock: MachineClock = {
     const monotonicMs = performance.now();
     const wallMs = Date.now();
     const goneMs = monotonicMs - reading.monotonicMs;
-    // Where these two went different ways, the machine slept or the clock was set: then the system is asked at once.
+    // If these two went different ways, the machine slept or the clock was set: then the system is asked at once.
     if (goneMs >= readBootEveryMs || Math.abs(wallMs - reading.wallMs - goneMs) > sameStepMs)
       reading = { bootMs: uptime() * 1000, wallMs, monotonicMs };
     return { bootId, bootMs: Math.round(reading.bootMs + monotonicMs - reading.monotonicMs) };

@@ -21,10 +21,11 @@ import { ReceivedListsAsFacts1795900072000 } from './migrations/1795900072000-re
 import { ComparisonsAsFacts1795900073000 } from './migrations/1795900073000-comparisons-as-facts.js';
 
 /**
- * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the older
- * version are at work, and they go on beside it: it only adds, and what it adds may be NULL. What takes away, or asks more,
- * comes a version later, under another name, and waits until they have left. MySQL and MariaDB commit each statement that changes
- * the schema: a migration has one of them, or goes on where an interrupted run has left off, as the first one does.
+ * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the
+ * older version are at work, and they go on beside it: it only adds, and what it adds may be NULL. A migration that
+ * takes away, or asks more, comes a version later, under another name, and waits until they have left. MySQL and
+ * MariaDB commit each statement that changes the schema: a migration has one of them, or goes on where an interrupted
+ * run has left off, as the first one does.
  */
 export const migrations: (new () => MigrationInterface)[] = [
   Initial1700000000000,

@@ -33,7 +33,7 @@ const worthTellingMs = dayMs;
 const noteEveryMs = 60_000;
 const mostLeads = 20;
 
-/** By how much a wall clock was ahead of the store's own time. */
+/** The lead of a wall clock over the store's own time. */
 interface Lead {
   ms: number;
   /** When it was last seen, in the store's own time. */

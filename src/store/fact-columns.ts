@@ -13,8 +13,8 @@ export interface FactColumns {
 }
 
 /**
- * Makes columns of a fact. Where its JSON is too long, its texts from outside are shortened: a list of few entries with few
- * fields always fits then.
+ * Makes columns of a fact. If its JSON is too long, its texts from outside are shortened: a list of few entries with
+ * few fields always fits then.
  * @throws Error where it does not fit even so, because the code that made it forgot to bound a list
  */
 export function factColumns(fact: Fact | null): FactColumns {

@@ -7,7 +7,7 @@ import type { Tx } from './store.js';
 
 export type RecordedJob = InSource<'capture'> | 'deliver' | 'pull' | 'prune';
 
-/** How the last runs of a job went. */
+/** The last runs of a job. */
 export interface JobRun {
   job: RecordedJob;
   /** When it last succeeded; for `deliver`, when a record was last acknowledged. */
@@ -15,7 +15,7 @@ export interface JobRun {
   /** Failures in a row since then. */
   failures: number;
   failingSince: number | null;
-  /** What went wrong last. */
+  /** The last failure. */
   failure: Fact | null;
 }
 
@@ -50,7 +50,7 @@ export async function requestWakeUp(tx: Tx, job: WakeableJob, actor: string, now
   await upsertRows(tx, 'wake_up', ['job'], [{ job, requested_at: nowMs, actor }]);
 }
 
-/** What a daemon looks for all the time beside its messages: requests of other processes, and that the credential was refused. */
+/** Events that a daemon looks for all the time beside its messages: requests of other processes, and a refused credential. */
 export type Ask = 'wake-up' | 'credential';
 
 /** Rows of `ask` and `at`, so that one statement can ask for more. */
@@ -61,7 +61,7 @@ export async function readAsks(tx: Tx): Promise<Ask[]> {
   return (await tx.select<{ ask: Ask }>(asks)).map(({ ask }) => ask);
 }
 
-/** Whether a comparison of both sides waits for the process that talks to the service: an earlier one may have been killed. */
+/** True if a comparison of both sides waits for the process that talks to the service: an earlier one may have been killed. */
 export async function isComparisonOpen(tx: Tx): Promise<boolean> {
   return (await tx.value<number>("SELECT id FROM reconciliation WHERE state='running' LIMIT 1")) !== undefined;
 }
@@ -100,7 +100,7 @@ export async function readNotedCursor(
   return { cursor, column: row?.mappingFingerprint ?? null };
 }
 
-/** What was read by one column says nothing of another: cursor and marks begin anew with it, and everything is read. */
+/** Reading by one column says nothing of another: cursor and marks begin anew with it, and everything is read. */
 export async function changeCursorColumn(tx: Tx, name: CursorName, column: string): Promise<void> {
   const anew = { changed_at: null, high_changed_at: null, swept_at: null };
   await upsertRows(tx, 'capture_cursor', ['name'], [{ name, mapping_fingerprint: column, ...anew }]);
@@ -132,7 +132,7 @@ export async function beginSweep(tx: Tx, name: CursorName): Promise<void> {
     await upsertRows(tx, 'capture_cursor', ['name'], [{ name, swept_at: sweepUnderWay }]);
 }
 
-/** Whether a sweep was asked for after the one under way began. */
+/** True if a sweep was asked for after the one under way began. */
 export async function isSweepAsked(tx: Tx, name: CursorName): Promise<boolean> {
   // The lock waits for a request that is being written at this moment.
   return (await tx.value(`SELECT swept_at FROM capture_cursor WHERE name=?${tx.forUpdate}`, [name])) === null;
@@ -149,7 +149,7 @@ export async function capturedSources(tx: Tx): Promise<string[]> {
   return [...new Set([defaultSource, ...rows.map(({ name }) => name.split('.')[1] ?? defaultSource)])];
 }
 
-/** Where a source ended when it was last read, and what was wrong with it. */
+/** The end of a source's last reading, and its problems. */
 export interface SourceMarks {
   highChangedAt: string | null;
   highKey: string | null;

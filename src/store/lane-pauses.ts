@@ -45,12 +45,12 @@ export async function listPauses(tx: Tx): Promise<LanePause[]> {
   return rows.map(pauseOf);
 }
 
-/** What stands still, and why. */
+/** The lane that stands still, and the reason. */
 export function pauseFact({ lane, cause, until_at, reason }: LanePause): AlertFact {
   return { code: 'pause_in_force', lane, pause: cause, until: until_at, reason };
 }
 
-/** What `waybill pause` and `resume` are told of a lane. */
+/** The lane for `waybill pause` and `resume`. */
 export function laneArguments(lane: Lane): string {
   return lane.replace('.', ' --source ');
 }

@@ -7,11 +7,11 @@ interface LastLine {
   chain: number;
   seq: number;
   hash: string;
-  /** By `performance.now()`. */
+  /** The time by `performance.now()`. */
   committedAt: number;
 }
 
-/** By store and chain. A process has one chain for each connection on which it writes. */
+/** The last lines by store and chain. A process has one chain for each connection on which it writes. */
 const known = new WeakMap<object, Map<number, LastLine>>();
 
 /** A line that is older protects nothing: what a replica lacks is seconds old. And retention may have removed it. */
@@ -54,7 +54,7 @@ export async function refuseOlderStore(tx: Tx): Promise<void> {
   }
 }
 
-/** Whether a line that others have gone on behind is still the same one. The newest lines have the highest ids. */
+/** Tells if a line that others have gone on behind is still the same one. The newest lines have the highest ids. */
 async function stands(tx: Tx, { chain, seq, hash }: LastLine, headSeq: number): Promise<boolean> {
   // On a server every process has chains of its own, and only a commit whose answer was lost moves one beyond what is known.
   if (tx.dialect.connections > 1) return true;

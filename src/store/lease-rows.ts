@@ -63,7 +63,7 @@ export function lockNodes(tx: Tx): Promise<NodeRow[]> {
 }
 
 /**
- * Who keeps the lease of this locked row from being taken; null: it is free.
+ * The holder who keeps the lease of this locked row from being taken; null: it is free.
  * @param ended epochs whose holders ended on this machine a moment ago
  * @returns `ended`: this epoch turned out to be one of them
  */
@@ -156,8 +156,9 @@ function nameOf(pid: number): string | null {
 }
 
 /**
- * Whether the process of this name has ended, beyond doubt: it ran on this machine since it started, among the processes that
- * this one sees, and its number is free, or is that of another one by now. A process that stands still has not ended.
+ * Tells if the process of this name has ended, beyond doubt: it ran on this machine since it started, among the
+ * processes that this one sees, and its number is free, or is that of another one by now. A process that stands still
+ * has not ended.
  */
 export function hasEnded(name: string | null): boolean {
   const mine = thisProcess()?.split(' ');

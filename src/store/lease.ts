@@ -43,7 +43,7 @@ export class LeaseLost extends Error {
 
 export const systemClocks: Clocks = { nowMs: Date.now, clock: systemClock };
 
-/** What a process sent right before it ended has arrived after this time. */
+/** Requests that a process sent right before it ended have arrived after this time. */
 const lastWordsMs = 250;
 
 /**
@@ -98,7 +98,7 @@ export class Lease {
   private readonly leaseMs: number;
   #endsAtMonotonicMs: number;
 
-  /** Of a row that was just taken in a transaction; `Lease.acquire` and `joinCluster` do. */
+  /** The lease of a row that was just taken in a transaction; `Lease.acquire` and `joinCluster` do. */
   constructor(
     private readonly store: Store,
     private readonly clocks: Clocks,
@@ -205,7 +205,7 @@ export class Lease {
 }
 
 interface LeaseView {
-  /** Who holds it now, or null. */
+  /** The holder now, or null. */
   holder: string | null;
   epoch: number;
   /** Milliseconds until it ends if it is not renewed; 0 when it is free. */
@@ -214,7 +214,7 @@ interface LeaseView {
   lapsed: string | null;
 }
 
-/** Who holds a lease, by the database's clock. */
+/** The holder of a lease, by the database's clock. */
 export async function readLease(tx: Tx, name: LeaseName): Promise<LeaseView> {
   const [row] = await tx.rows<LeaseRow>(
     `SELECT epoch, holder, expires_at, ${tx.nowMs} AS now FROM lease WHERE name=?`,

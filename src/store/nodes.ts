@@ -22,15 +22,15 @@ import type { Store, Tx } from './store.js';
  * locks nothing but its own row.
  */
 
-/** What a node holds of the limits, as it stands in its row. */
+/** A node's share of the limits, as it stands in its row. */
 export interface Share {
   /** The limits that it keeps, in one text: all nodes have to keep the same. */
   limits: string;
   /** The sources that it captures and delivers, the same for all nodes: who leads without one would never read it. Absent in older versions. */
   sources?: string;
-  /** By limit: how many places it may use. No two nodes may use one. */
+  /** The number of places that it may use, by limit. No two nodes may use one. */
   places: number[];
-  /** By limit: how many it could use. */
+  /** The number of places that it could use, by limit. */
   demand: number[];
   /** When it said so, by the database's clock. */
   at: number;
@@ -50,7 +50,7 @@ export interface NodeView {
   sinceAt: number | null;
   /** When it last said that it was there. */
   beatAt: number | null;
-  /** What it may use of the limits, as `67 of 200/1s`. */
+  /** Its share of the limits, as `67 of 200/1s`. */
   places: string[];
   /** See `Share`. */
   usedUpUntil: number | null;
@@ -203,7 +203,7 @@ export async function lockCluster(tx: Tx): Promise<{ service: ServiceRow; nodes:
   return { service, nodes: await readNodes(tx), leader: await readLeader(tx) };
 }
 
-/** Whether nobody has ended it, or let it go. Its time may be over all the same. */
+/** True if nobody has ended it, or let it go. Its time may be over all the same. */
 export function isHeld({ holder }: Pick<NodeRow, 'holder'>): boolean {
   return holder !== null;
 }

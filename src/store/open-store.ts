@@ -16,7 +16,7 @@ import { readStoreInfo, writeStoreInfo } from './store-info.js';
 
 interface OpenedStore {
   store: Store;
-  /** What the administrator should know, e.g. that commits of this server may be lost in a power cut. */
+  /** Notices for the administrator, e.g. that commits of this server may be lost in a power cut. */
   warnings: string[];
   /** Nobody has made the store yet: this is an empty one in memory. */
   isAbsent?: boolean;

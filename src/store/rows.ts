@@ -60,7 +60,7 @@ const types = new Map(
   }),
 );
 
-/** Of a column's type, its first word; the id of a table is a BIGINT. */
+/** The first word of a column's type; the id of a table is a BIGINT. */
 function typeOf(table: string, column: string): string {
   return types.get(table)?.get(column) ?? 'BIGINT';
 }
@@ -189,7 +189,7 @@ export function placeholders(count: number): string {
   return list;
 }
 
-/** What keeps a WHERE from rows of these ids; nothing where there are none. */
+/** The condition that keeps a WHERE from rows of these ids; nothing if there are none. */
 export function notAmong(column: string, values: readonly unknown[]): string {
   return values.length === 0 ? '' : ` AND ${column} NOT IN ${placeholders(values.length)}`;
 }
@@ -264,7 +264,8 @@ async function eachChunk(
       for (let i = end * width; i < (end + 1) * width; i++) characters += lengthOf(values[i]);
       if (end > start && characters > maxCharacters) break;
     }
-    // Preparing a statement of forty rows takes as long as running it. Of powers of two there are few, and they stay prepared.
+    // Preparing a statement of forty rows takes as long as running it. There are few powers of two, and they stay
+    // prepared.
     if (tx.dialect.keepsStatements) end = start + 2 ** Math.floor(Math.log2(end - start));
     const chunk = values.slice(start * width, end * width);
     matched += await tx.run(statement(end - start, columns), chunk.concat(moreParameters));

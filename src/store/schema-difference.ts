@@ -40,7 +40,7 @@ export function schemaDifference(found: readonly CatalogueColumn[]): string | nu
   return [...all.slice(0, named), ...more].join(', ');
 }
 
-/** What every database keeps of a type. */
+/** The properties of a type that every database keeps. */
 function kindOf(column: string, type: string, nullable: boolean): string {
   const family = /int|bool|numeric/i.test(type) ? 'number' : 'text';
   // Databases disagree on whether a key that counts by itself may be NULL.

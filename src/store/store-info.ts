@@ -7,7 +7,7 @@ type StoreInfoName =
   | 'incarnation'
   | 'go_live'
   | 'environment'
-  /** What the keys of an entity mean. */
+  /** The meaning of the keys of an entity. */
   | InSource<'source_keys.customer'>
   | InSource<'source_keys.order'>
   /** When records got other keys: those of their creates at the service are not made of the ones that they have now. */
@@ -24,7 +24,7 @@ type StoreInfoName =
   | 'witness_places'
   /** The last attempt, and the last line of the audit, that the figures count. */
   | 'figures'
-  /** What the clock on the wall showed last, beside the time since the machine started; of a node of a cluster, that of its own. */
+  /** The last time on the wall clock, beside the time since the machine started; a node of a cluster has its own. */
   | 'clock'
   | `clock/${string}`
   /** Record of the time that surely passed, see `ClockRecord`. */

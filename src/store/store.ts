@@ -46,7 +46,10 @@ export interface Tx {
 
 const maxTries = 10;
 
-/** How long after its first try a call is still run again: while another process writes to the SQLite file, or holds a lock. */
+/**
+ * The time after its first try for which a call is run again: while another process writes to the SQLite file, or holds
+ * a lock.
+ */
 const patienceMs = 10_000;
 
 /** The stores whose call is under way here. Only where it is guarded: on Node 20 an instance slows every promise down, for ever. */
@@ -93,7 +96,7 @@ export class Line {
  */
 export class Store {
   readonly dialect: StoreDialect;
-  /** What is written back into the ERP: transactions mark the records of these kinds that they change (`markDue`). */
+  /** The kinds that are written back into the ERP: transactions mark the records of these kinds that they change (`markDue`). */
   writeBackKinds: ReadonlySet<WriteBackKind> = new Set();
   /**
    * After so long without an answer to a statement its connection is cut: a firewall may have forgotten it, and nothing else
@@ -133,7 +136,10 @@ export class Store {
     return this.#inLine(() => this.#withSession(action, (session) => work(txOf(this, session))));
   }
 
-  /** Runs SELECTs that all see one moment, however long they take, and block no writer. Where the database can (`beginSnapshot`). */
+  /**
+   * Runs SELECTs that all see one moment, however long they take, and block no writer. A snapshot, if the database can
+   * (`beginSnapshot`).
+   */
   async snapshot<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.#withSession(action, async (session) => {
       for (const statement of this.dialect.beginSnapshot ?? []) await session.query(statement, []);
@@ -237,7 +243,7 @@ function runnerSession(dataSource: DataSource, limits: Pick<Store, 'answerWithin
   };
 }
 
-/** What the drivers hand on as the failure of the statement. */
+/** The error that the drivers hand on as the failure of the statement. */
 class SilentServer extends Error {
   readonly code = 'ETIMEDOUT';
 
@@ -307,7 +313,7 @@ function renamed(rows: Record<string, SqlValue>[], nameOf: (column: string) => s
 }
 
 /**
- * Whether a call that failed is run again, whole. Pure.
+ * True if a call that failed is run again, whole. Pure.
  * @param elapsedMs since its first try
  */
 export function mayRunAgain(dialect: StoreDialect, error: unknown, tries: number, elapsedMs: number): boolean {

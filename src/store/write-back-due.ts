@@ -28,7 +28,7 @@ export async function markFoundDue(tx: Tx, kind: WriteBackKind, select: string, 
 }
 
 interface DueRecord {
-  /** Of the mark: it is removed when the record is written, and not a younger one of the same record. */
+  /** The id of the mark: it is removed when the record is written, and not a younger one of the same record. */
   id: number;
   recordKey: string;
 }

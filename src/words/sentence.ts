@@ -6,7 +6,7 @@ export interface Reader {
   time(ms: number): string;
 }
 
-/** What words are made with. */
+/** The tools for making sentences. */
 export interface Say extends Reader {
   /** Tells a fact that is part of another one: the failure behind an alert. */
   fact(fact: PartFact): string;

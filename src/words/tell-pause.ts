@@ -26,7 +26,7 @@ export function tellPause({ lane, cause, reason, since_at, until_at }: Pause, re
   return `${subjects[job]}${source ? ` of source ${source}` : ''} is paused (${cause})${since}: ${tell(reason, reader)}`;
 }
 
-/** What a person does about a pause that does not end by itself. Followed by the command that ends it. */
+/** The step for a person about a pause that does not end by itself. Followed by the command that ends it. */
 export function remedyForPause({ cause }: Pick<Pause, 'cause'>): string {
   if (cause === 'operator') return 'End the pause';
   if (cause === 'credential')

@@ -24,7 +24,7 @@ export function tellWhole(fact: Fact, reader: Reader = inUtc): string {
   return `${text}${/[.!?…]$/.test(text) ? '' : '.'} ${remedy}`;
 }
 
-/** What a person has to do about a fact; null where nothing has to be done. */
+/** The step for a person about a fact; null if nothing has to be done. */
 export function remedyFor(fact: Fact, reader: Reader = inUtc): string | null {
   return sentenceOf(fact, reader).remedy;
 }
@@ -56,7 +56,7 @@ export function inWords(value: unknown, reader: Reader = inUtc): string {
   return isFact(value) ? tell(value, reader) : String(value);
 }
 
-/** Whether a value is a fact of this version, as a column or a line of the audit has it. */
+/** True if a value is a fact of this version, as a column or a line of the audit has it. */
 export function isFact(value: unknown): value is Fact {
   return typeof value === 'object' && value !== null && Object.hasOwn(en, (value as { code?: PropertyKey }).code ?? '');
 }
@@ -92,7 +92,7 @@ function sentenceOf(fact: Fact, reader: Reader): Sentence {
     // Its data is not what this version writes under the code. One damaged fact must not stop a list of all.
     return { text: unknownCode(fact), remedy: null };
   }
-  // What helps against the failure that a fact tells of helps against the fact.
+  // The remedy of the inner failure is the remedy of the fact.
   return typeof said === 'string' ? { text: said, remedy: ofPart } : said;
 }
 

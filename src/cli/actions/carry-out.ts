@@ -6,7 +6,7 @@ import { sidesInWords } from '../../words/en/actions.js';
 import { factsInWords, tell } from '../../words/words.js';
 import { type CommandApp, confirm, exitCode, UsageError } from '../command.js';
 
-/** How many records that moved on are named. */
+/** The number of records that moved on and are named. */
 const shownLeft = 20;
 
 interface Choices {
@@ -18,7 +18,7 @@ interface Choices {
   ifNone?: number;
 }
 
-/** What a command hands to an action: it may ask the service and the ERP itself. */
+/** A command's tools for an action: it may ask the service and the ERP itself. */
 export function actionContext({ context, client, reader }: CommandApp): ActionContext {
   return { ...context, client, reader, asksToInsist: false, most: Number.POSITIVE_INFINITY };
 }

@@ -96,7 +96,7 @@ async function reconcileAndShow(app: CommandApp, options: ReconcileOptions, subj
   const inJson = { ...summary, findings: summary.findings.map(({ id: _, ...finding }) => finding) };
   const plan = run.state === 'done' ? await planRepair(app.context, run) : null;
   if (run.state === 'done') await writeFiles(app, run, options);
-  // What goes to stdout is the file alone.
+  // Only the file goes to stdout.
   const isCsv = options.csv === '-';
   if (!isCsv) showSummary(app, summary, plan, options);
   if (run.state !== 'done') {

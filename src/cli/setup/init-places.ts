@@ -10,7 +10,7 @@ import { UsageError } from '../command.js';
 import { askSecret, hideFromErrors, writeError } from '../terminal/streams.js';
 import { type ConfigurationPlace, shown } from './init-files.js';
 
-/** What the flags say of the ERP and the service. */
+/** The flags about the ERP and the service. */
 export interface GivenPlaces {
   passwordFile?: string;
   tls?: 'required' | 'off';
@@ -22,7 +22,7 @@ export interface GivenPlaces {
   yes?: boolean;
 }
 
-/** Where the ERP and the service are, with their secrets apart from the settings. */
+/** The addresses of the ERP and the service, with their secrets apart from the settings. */
 export interface SettledPlaces {
   settings: Places;
   /** For a suggested name of the installation. */
@@ -149,7 +149,7 @@ export async function settlePlaces(
   };
 }
 
-/** Where a secret comes from, if no file was given: from the environment, from the folder, or from a person. */
+/** The origin of a secret, if no file was given: the environment, the folder, or a person. */
 type SecretOf = (
   given: string | undefined,
   otherwise: { env: string; file: string; flag: string; question: string; last?: Secret | null },
@@ -167,7 +167,7 @@ function secretIn(file: string): string {
   return read.secret.reveal();
 }
 
-/** What an earlier configuration left there. */
+/** Files that an earlier configuration left there. */
 function leftSecret(file: string): string | null {
   return existsSync(file) ? secretIn(shown(file)) : null;
 }

@@ -191,7 +191,7 @@ async function askOn(output: Output, { text, choices = [], suggestion }: Questio
   return ask(suggestion === undefined ? text : `${text} [${suggestion}]`);
 }
 
-/** What stays open, each with the flag that answers it. */
+/** The open questions, each with the flag that answers it. */
 function showOpen(output: Output, { open, settled }: Interview): void {
   output.json({ written: false, open, settled });
   output.line(`Nothing was written: ${open.length === 1 ? 'one question is' : `${open.length} questions are`} open.`);

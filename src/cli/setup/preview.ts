@@ -174,7 +174,7 @@ export function printTotals(output: Output, { totals }: Preview, { amounts }: Se
     );
 }
 
-/** What keeps records back, each cause with what mends it. */
+/** The causes that keep records back, each with its remedy. */
 export function printCauses(output: Output, { causes, otherCauses }: Preview): void {
   if (causes.length > 0) output.lines('', 'What keeps records back:');
   for (const { entity, records, cause, keys, remedies } of causes)

@@ -15,7 +15,7 @@ export function completionCommand(program: () => Promise<Command>): Command {
     .action(async (shell: Shell) => writeOut(completionScript(shell, helpTree(await program()))));
 }
 
-/** The script for a shell. What it does not know, such as a file's name, is left to the shell. Pure. */
+/** The script for a shell. Words that it does not know, such as a file's name, are left to the shell. Pure. */
 export function completionScript(shell: Shell, root: HelpNode): string {
   const nodes = allNodes(root);
   const of = { bash: bashWords, zsh: zshWords }[shell];

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** What `--help` says of a command, as data: completion and the manual page are made of the same words. */
+/** The `--help` of a command as data: completion and the manual page are made of the same words. */
 export interface HelpNode {
   /** The words after `waybill` that call it; none for the program itself. */
   words: readonly string[];
@@ -8,7 +8,7 @@ export interface HelpNode {
   summary: string;
   arguments: readonly { term: string; description: string; choices: readonly string[]; isVariadic: boolean }[];
   options: readonly OptionHelp[];
-  /** What stands below the options, such as the example. */
+  /** The text below the options, such as the example. */
   after: string;
   commands: readonly HelpNode[];
 }
@@ -53,7 +53,7 @@ export function allNodes(node: HelpNode): HelpNode[] {
   return [node, ...node.commands.flatMap(allNodes)];
 }
 
-/** What `addHelpText` put below the help. */
+/** The text that `addHelpText` put below the help. */
 function textAfter(command: Command): string {
   let text = '';
   const write = (part: string) => {

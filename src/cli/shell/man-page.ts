@@ -62,7 +62,7 @@ function item(term: string, description: string): string[] {
   return ['.TP', `.B ${text(term)}`, line(description)];
 }
 
-/** What stands below the options: the example, in its own lines. */
+/** The text below the options: the example, in its own lines. */
 function below({ after }: HelpNode): string[] {
   return after === '' ? [] : ['.PP', '.nf', ...after.split('\n').map(line), '.fi'];
 }

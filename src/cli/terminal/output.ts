@@ -17,7 +17,7 @@ interface OutputOptions {
 }
 
 /**
- * What a command prints, for people or as JSON: a command says both, and the one that was not asked for is dropped.
+ * The output of a command, for people or as JSON: a command says both, and the form that was not asked for is dropped.
  * Texts of the ERP, the service or an operator may stand in it, so secrets are taken out once more (an older token may
  * have been on record before it was one), and no character reaches the terminal that it would obey.
  */

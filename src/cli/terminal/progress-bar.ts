@@ -37,7 +37,7 @@ export function progressBar(): ProgressBar {
 
 const longestBar = 40;
 
-/** What has room in one line: the library cuts off what has none. Pure. */
+/** Keeps the text to one line: the library cuts off the rest. Pure. */
 function barFor(stage: string, total: number, columns: number): { format: string; barsize: number } {
   const counts = 2 * String(total).length + 1;
   // Beside the bar: the stage, the counts, and a time such as 12 min.

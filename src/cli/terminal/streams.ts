@@ -33,7 +33,7 @@ for (const stream of [process.stdout, process.stderr] as (Writable & { fd: numbe
         writeFileSync(stream.fd, bytes);
         done();
       } catch (cause) {
-        // What goes to stderr is told beside the work, which must not end for it.
+        // Notices on stderr stand beside the work, which must not end for them.
         if (mayLoseLines || stream.fd === 2) done();
         else done(notWritten(cause));
       }

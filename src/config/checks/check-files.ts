@@ -13,7 +13,7 @@ interface TlsFiles {
 }
 
 /**
- * Whether the files of a group for TLS can be read, hold what they should, and belong together.
+ * Checks that the files of a group for TLS can be read, hold the right things, and belong together.
  * @param group its place, such as `service.tls`
  */
 export function checkTlsFiles(
@@ -53,7 +53,7 @@ export function checkTlsFiles(
   return problems;
 }
 
-/** Whether the files of `webhooks.secretFiles` hold secrets that can be used. */
+/** Checks that the files of `webhooks.secretFiles` hold secrets that can be used. */
 export function checkWebhookSecrets(webhooks: Settings['webhooks']) {
   const problems: ConfigurationProblem[] = [];
   const warnings: string[] = [];
@@ -72,7 +72,7 @@ export function checkWebhookSecrets(webhooks: Settings['webhooks']) {
   return { problems, warnings };
 }
 
-/** Whether the file of `desk.usersFile` can be read: without it no person can sign in. */
+/** Checks that the file of `desk.usersFile` can be read: without it no person can sign in. */
 export function checkDeskUsers({ enabled, usersFile }: Settings['desk']) {
   const problems: ConfigurationProblem[] = [];
   const warnings: string[] = [];

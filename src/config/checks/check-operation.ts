@@ -119,7 +119,7 @@ export function checkSchedule({ schedule }: Given, report: Report): void {
   }
 }
 
-/** What a secure connection to a server of ours needs. */
+/** The requirements of a secure connection to a server of ours. */
 export function checkServerTls({ erp, store, writeBack, cluster }: Given, report: Report): void {
   const check = (group: string, server: { host?: string | undefined; tls?: Partly<DatabaseTls> } | undefined) => {
     const { host, tls } = server ?? {};

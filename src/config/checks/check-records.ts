@@ -20,7 +20,7 @@ function checkMappings(path: string, fields: Fields, report: Report): void {
   }
 }
 
-/** What shapes a text has no effect elsewhere, and a text that names something is never cut: two would become one. */
+/** A setting that shapes a text has no effect elsewhere, and a text that names something is never cut: two would become one. */
 function checkText(path: string, mapping: Partly<Exclude<FieldMapping, string | string[]>>, report: Report): void {
   const { type, constant, cut, maxLength, when = {}, otherwise } = mapping;
   const isText = constant === undefined && (type ?? 'text') === 'text' && !NUMBERS.has(path);
@@ -86,7 +86,7 @@ function checkSameLength(
   });
 }
 
-/** Where orders have several currencies, the service has to be told which, and amounts without one can't be read. */
+/** If orders have several currencies, the service has to be told which, and amounts without one can't be read. */
 function checkCurrencies({ amounts, orders = {}, invoices }: Given, report: Report): void {
   const { field } = orders.currency ?? {};
   if (field === 'items' || (field !== undefined && orders.fields?.[field] !== undefined))

@@ -25,7 +25,7 @@ export function checkService({ service = {}, customers, orders }: Given, report:
     });
 }
 
-/** What the chosen kind of credential still needs, and what contradicts it. */
+/** The settings that the chosen kind of credential still needs, and those that contradict it. */
 export function checkCredential({ service }: Given, report: Report): void {
   if (service === undefined) return;
   const { credential, tls, proxy, environment, token } = service;

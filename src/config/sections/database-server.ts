@@ -27,11 +27,11 @@ export type DatabaseTls = z.output<ReturnType<typeof databaseTls>>;
 
 export const mysqlPort = 3306;
 export const postgresPort = 5432;
-/** Of the databases that are on servers. */
+/** For databases on servers. */
 export const defaultPorts: Readonly<Record<string, number>> = { mysql: mysqlPort, postgres: postgresPort };
 
 /**
- * How a database on a server is reached; the ERP and the store are described alike.
+ * The address of a database on a server; the ERP and the store are described alike.
  * @param meanings what is particular to one of them, and the first word of its credentials under systemd
  */
 export function serverConnection(

@@ -8,7 +8,7 @@ const orElseColumns = z
   .min(2)
   .refine((names) => new Set(names).size === names.length, { error: 'names a column twice', abort: true });
 
-/** How one field of the service's record is made from the columns of a query. A plain string names the column. */
+/** A field of the service's record, made from the columns of a query. A plain string names the column. */
 export const fieldMapping = z
   .union([
     text,
@@ -88,7 +88,7 @@ export const markValues = z
   .min(1)
   .meta({ allowed: 'a list of texts or whole numbers' });
 
-/** What customers and orders have in common: which rows count, and what follows when a row is gone. */
+/** Settings that customers and orders share: the rows that count, and the effect when a row is gone. */
 export const rowSettings = {
   changedAt: text
     .optional()

@@ -32,7 +32,7 @@ const updateEndpoint = (path: string, meaning: string) =>
 
 const templates = z.record(text, text).meta({ allowed: 'names and values, such as {note: "{note}"}' });
 
-/** Where the service can be asked whether it has a record: a single read or a search. Not every service offers this. */
+/** The endpoint where the service can be asked for a record: a single read or a search. Not every service offers this. */
 const lookUp = (meaning: string) =>
   z
     .strictObject({

@@ -22,7 +22,7 @@ import {
   whole,
 } from './value-types.js';
 
-/** What the service demands of one field. */
+/** The service's demands on one field. */
 export const fieldRule = z
   .strictObject({
     required: flag(false, 'true: a record without it is not sent.'),

@@ -48,7 +48,7 @@ export function group<Shape extends z.ZodRawShape>(meaning: string, shape: Shape
 
 /**
  * A group of which one setting, such as `type`, chooses the variant; `preset` is the variant that is chosen by default.
- * zod stops at a wrong choice. So that one mistake hides no other, what all variants share is then checked here.
+ * zod stops at a wrong choice. One mistake must hide no other: the parts that all variants share are then checked here.
  */
 export function variants<Union extends z.ZodDiscriminatedUnion>(meaning: string, union: Union, preset?: string) {
   const by = union.def.discriminator;
@@ -139,7 +139,7 @@ export const httpAddress = (example: string, credentialsBelong: string) =>
     })
     .meta({ allowed: `an address such as ${example}` });
 
-/** Whether what is sent to an address can be read on the way there: plain HTTP to another machine. */
+/** True if data to an address can be read on the way there: plain HTTP to another machine. */
 export function isReadableOnTheWay(address: string): boolean {
   const { protocol, hostname } = new URL(address);
   return protocol === 'http:' && !isLoopback(hostname);

@@ -73,7 +73,7 @@ interface Refusals {
   needs_delivery: { states: readonly string[] };
   needs_settling: NoData;
 }
-/** What becomes of a record. */
+/** The fate of a record. */
 interface Changes {
   goes_to: { state: string; newKey: boolean };
   is_delivered_as: { serviceId: string };

@@ -51,5 +51,5 @@ export interface AlertFacts {
 }
 
 export type AlertFact = FactOf<AlertFacts>;
-/** What a pass holds of its changes, or would hold. */
+/** The changes that a pass holds, or would hold. */
 export type HeldFact = Extract<AlertFact, { code: 'changes_held' }>;

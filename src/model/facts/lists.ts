@@ -2,7 +2,7 @@ import type { Outside } from '../outside.js';
 import type { WriteBackKind } from '../write-back.js';
 import type { FactOf, NoData, PartFact } from './fact-of.js';
 
-/** What is wrong with a row of the service's list of invoices, which is therefore set aside. */
+/** The fault of a row of the service's list of invoices, which is therefore set aside. */
 interface InvoiceRowFacts {
   unusable_invoice_field: { place: string; problem: Outside };
   invoice_of_other_customer: { customer: string; asked: string };
@@ -41,7 +41,7 @@ interface PullFacts {
   many_would_leave: { leaving: number; listed: number; maxDrops: number; maxDropShare: number };
 }
 
-/** What came of an event that the service announced. */
+/** The outcome of an event that the service announced. */
 interface WebhookFacts {
   invoices_not_read: NoData;
   orders_not_read: NoData;

@@ -1,7 +1,7 @@
 import type { Outside } from '../outside.js';
 import type { FactOf, NoData, PartFact } from './fact-of.js';
 
-/** What a record differs by between the two sides, or why nothing may be said of it. Stored as they are. */
+/** The difference of a record between the two sides, or the reason why nothing may be said of it. Stored as they are. */
 export type FindingCause =
   | 'never_sent'
   | 'gone_at_service'
@@ -24,7 +24,7 @@ export type FindingCause =
   | 'filtered'
   | 'unread';
 
-/** What was found of one record. */
+/** A finding about one record. */
 interface FindingFacts {
   message_in_doubt: { operation: string; reason: PartFact | null };
   message_on_its_way: { operation: string };
@@ -60,7 +60,7 @@ interface RunFacts {
   list_proven: { passes: number; pages: number };
   list_not_proven: { passes: number; pages: number; reason: PartFact | null };
   orders_not_askable: NoData;
-  /** What was found of several records. */
+  /** A finding about several records. */
   found_of_records: { cause: FindingCause };
   /** `subject`: orders, customers or invoices. `mostGone`: `capture.maxRemovals`. `nothingShown`: the service showed no record. */
   left_to_person: { cause: FindingCause; subject: string; mostGone: number; nothingShown: boolean };

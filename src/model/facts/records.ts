@@ -34,7 +34,7 @@ export interface RecordFacts extends RowFacts, RestoreFacts {
     to: string;
     spelled: string | null;
     because: 'claimed_twice' | 'spelled_otherwise' | 'request_under_way' | 'still_there' | 'recovery_unsettled';
-    /** Of `claimed_twice`: the other row. */
+    /** The other row, for `claimed_twice`. */
     rival?: string;
   };
   /** The ERP seems to have been restored, and gave this key before. */
@@ -79,7 +79,7 @@ interface RestoreFacts {
 /** `legacy`: the sentence of an earlier version. */
 export type RestoreEvidence = FactOf<RestoreFacts> | { legacy: Outside };
 
-/** What is wrong with a source as a whole: its updates and removals wait for a person. */
+/** The fault of a source as a whole: its updates and removals wait for a person. */
 export type SourceFact = Extract<RecordFact, { code: 'source_empty' | 'source_drained' | 'source_restored' }>;
 /** Why the updates and removals of a pass wait for a person. */
 export type PassFact = SourceFact | Extract<RecordFact, { code: 'too_many_removals' | 'too_many_updates' }>;

@@ -33,7 +33,7 @@ export interface LineProduct {
   discount?: { column: string; value: Outside };
 }
 
-/** What a line comes to: its own column of amounts says so, or its product. Decimal text. */
+/** The amount of a line: its own column of amounts says so, or its product. Decimal text. */
 export type LineAmount = { amount: string } & ({ column: string } | { product: LineProduct });
 
 /** Problems of a row that keep it from becoming a record, or its record from being sent. */

@@ -8,7 +8,7 @@ export interface NamesRecord {
   sourceKey: string;
 }
 
-/** What a person should look at on a delivered record. */
+/** A point that a person should look at on a delivered record. */
 interface FlagFacts {
   /** The service acknowledged, or shows, another total than that of the lines. `expected`: decimal digits, in its unit of money. */
   total_differs: { found: number; expected: string };
@@ -66,10 +66,10 @@ interface ClosedFacts {
   replaced_by_newer: NoData;
   /** The service had the record already, with other values. `clears`: an update would clear fields that only the service has. */
   adopted_differs: { clears: boolean };
-  /** What the service has is another customer of ours: two in the ERP have one code. */
+  /** The service's record belongs to another customer of ours: two in the ERP have one code. */
   code_shared: NamesRecord & { serviceId: string };
   shown_as_other: { boundTo: string; serviceId: string };
-  /** What the service has may be another customer of ours, which is not settled. */
+  /** The service's record may belong to another customer of ours, which is not settled. */
   twin_unsettled: NamesRecord & { serviceId: string };
   content_erased_unsent: NoData;
   content_erased_in_doubt: NoData;
@@ -93,7 +93,7 @@ interface AdoptionFacts {
   was_removed_by_us: NoData;
 }
 
-/** What a lost store leaves unknown, and what an import brings. */
+/** The unknowns that a lost store leaves, and the records that an import brings. */
 interface RecoveryFacts {
   perhaps_sent_before_loss: { isProvable: boolean };
   perhaps_released_before_loss: NoData;
@@ -106,7 +106,7 @@ interface RecoveryFacts {
   before_keys_changed: { reason: PartFact };
 }
 
-/** What holds a whole lane, and what a person has to know of it. */
+/** The reason that holds a whole lane, and the facts that a person needs about it. */
 interface LaneFacts {
   /** Equal refusals in a row. */
   equal_refusals: { count: number; reason: PartFact };

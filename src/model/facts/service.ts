@@ -56,7 +56,7 @@ interface RequestFacts {
   content_unknown: NoData;
 }
 
-/** How an exchange failed before there was an answer. */
+/** The way in which an exchange failed before there was an answer. */
 interface WireFacts {
   /** No complete answer within the deadline. */
   timed_out: NoData;
@@ -96,7 +96,7 @@ interface HeldBackFacts {
   clock_was_set: NoData;
 }
 
-/** What a limit of requests keeps waiting. */
+/** The requests that a limit keeps waiting. */
 interface LimitFacts {
   /** `by`: the limit is one of the settings, or one that the service announces. */
   limit_used_up: { by: 'settings' | 'service'; requests: number; windowMs: number };

@@ -165,7 +165,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
   wake_up: `
     job VARCHAR(16) NOT NULL PRIMARY KEY, requested_at BIGINT NOT NULL, actor VARCHAR(255) NOT NULL`,
 
-  // What was done in each minute and hour, for charts. spans: how many took how long from capture to acknowledgement
+  // The work of each minute and hour, for charts. spans: counts by the time from capture to acknowledgement
   // (spanEndsS). waiting, oldest_s: the most that a look found; null: nothing looked.
   figure: `
     width VARCHAR(6) NOT NULL, at BIGINT NOT NULL, delivered INT NOT NULL, not_delivered INT NOT NULL,
@@ -266,7 +266,7 @@ const tables = (id: string, longText: string): Record<string, string> => ({
 export const initialTables: Readonly<Record<string, string>> = tables('', 'MEDIUMTEXT');
 
 const indexes = [
-  // What is new is found without reading past a hundred thousand messages that are backlog, or another source's.
+  // New rows are found without reading past a hundred thousand messages that are backlog, or another source's.
   'outbox_message_due ON outbox_message (state, entity, source, is_backlog, next_attempt_at, id)',
   // With the entity: customers have no customer, and whether an order has none is asked while they all wait.
   'outbox_message_customer ON outbox_message (customer_key, entity)',

@@ -27,7 +27,7 @@ export class LookUps1795800002000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const { columns } = await dialectOfSource(runner.connection).schemaWords(runner);
     const known = await columnsOf(runner);
-    // Where each statement commits by itself, an interrupted run has left some of them.
+    // If each statement commits by itself, an interrupted run has left some of them.
     for (const [name, type] of Object.entries(lookUpColumns))
       if (!known.has(name)) await runner.query(`ALTER TABLE outbox_message ADD COLUMN ${columns(`${name} ${type}`)}`);
   }

@@ -34,9 +34,9 @@ const afterScan = 8_640_000_000_000_000;
 const removalAfterScan = afterScan - 1;
 
 /**
- * Gives each meaning that `next_attempt_at` had a column of its own. No expansion: an earlier version would still write the other
- * meanings. Where each statement commits by itself, it goes on where an interrupted run has left off: run twice, the UPDATE
- * changes nothing.
+ * Gives each meaning that `next_attempt_at` had a column of its own. No expansion: an earlier version would still write
+ * the other meanings. If each statement commits by itself, it goes on where an interrupted run has left off: run twice,
+ * the UPDATE changes nothing.
  */
 export class MessageSchedule1795900000000 implements MigrationInterface {
   name = 'MessageSchedule1795900000000';

@@ -36,8 +36,9 @@ const checks: readonly [table: string, name: string, condition: string][] = [
 ];
 
 /**
- * What is not known, or has not been, is NULL, where a magic value said so. No expansion: an earlier version would still write those
- * values. Each step may run twice, since MySQL and MariaDB commit each statement that changes the schema.
+ * Unknown values, and events that have not happened, are NULL, where a magic value said so. No expansion: an earlier
+ * version would still write those values. Each step may run twice, since MySQL and MariaDB commit each statement that
+ * changes the schema.
  */
 export class UnknownsAreNull1795900001000 implements MigrationInterface {
   name = 'UnknownsAreNull1795900001000';

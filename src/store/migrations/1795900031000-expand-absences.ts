@@ -18,7 +18,7 @@ export class ExpandAbsences1795900031000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const { columns } = await dialectOfSource(runner.connection).schemaWords(runner);
     const known = new Set((await runner.getTable('outbox_message'))?.columns.map(({ name }) => name));
-    // Where each statement commits by itself, an interrupted run has left some of them.
+    // If each statement commits by itself, an interrupted run has left some of them.
     for (const [name, type] of Object.entries(absenceColumns))
       if (!known.has(name)) await runner.query(`ALTER TABLE outbox_message ADD COLUMN ${columns(`${name} ${type}`)}`);
   }

@@ -5,7 +5,7 @@ import { dialectOfSource } from '../../db/store-dialects.js';
 export interface FactColumn {
   table: string;
   sentences: string;
-  /** Of the new columns, without `_code` and `_data`. */
+  /** The names of the new columns, without `_code` and `_data`. */
   name: string;
 }
 
@@ -16,8 +16,8 @@ export const factColumnTypes = (name: string): Readonly<Record<string, string>> 
 });
 
 /**
- * Replaces a column of sentences by a code and its data as JSON. What stands there becomes the code `legacy` with its text. May
- * run again where an earlier run was interrupted: MySQL and MariaDB commit each statement.
+ * Replaces a column of sentences by a code and its data as JSON. The old sentence becomes the code `legacy` with its
+ * text. May run again where an earlier run was interrupted: MySQL and MariaDB commit each statement.
  */
 export async function sentencesToFacts(runner: QueryRunner, { table, sentences, name }: FactColumn): Promise<void> {
   const { columns, jsonObject } = await dialectOfSource(runner.connection).schemaWords(runner);

@@ -1,4 +1,4 @@
-/** What an action is called: on its button, in its question, and when it is done. */
+/** The names of an action: on its button, in its question, and when it is done. */
 export interface ActionLabels {
   label: string;
   /** Asked with how many records of which kind behind it. */
@@ -6,7 +6,7 @@ export interface ActionLabels {
   outcome: string;
   /** One, and many. */
   noun: readonly [one: string, many: string];
-  /** Of messages that match, some `can be …`. */
+  /** The part of the matching messages that `can be …`. */
   possible?: string;
   /** Nothing is there to act on. */
   none?: string;
@@ -14,7 +14,7 @@ export interface ActionLabels {
   command?: { summary: string; example: string };
   /** The option that chooses it from the actions of one command. */
   choice?: string;
-  /** What cannot be taken back. */
+  /** The effect that cannot be taken back. */
   warning?: string;
   inputs?: { readonly [input: string]: { label: string; help: string } };
 }

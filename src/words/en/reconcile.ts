@@ -3,9 +3,9 @@ import { openOutside } from '../../model/outside.js';
 import type { WordsFor } from '../sentence.js';
 
 interface CauseWords {
-  /** What was found. */
+  /** The finding in words. */
   text: string;
-  /** What a person does where a repair leaves it as it is. */
+  /** The step for a person where a repair leaves the finding as it is. */
   remedy: (left: Pick<LeftToPerson, 'subject' | 'mostGone' | 'nothingShown'>) => string;
 }
 
