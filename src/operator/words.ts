@@ -3,7 +3,7 @@ import type { WaitsFor } from '../outbound/outbox/message.js';
 /** Stands in lists in the place of the time of a message that waits for something else. */
 export const waitsForInWords: Record<WaitsFor, string> = { scan: 'when its scan ends', person: '' };
 
-/** What came to the door of the webhooks, in words. */
+/** The requests that came to the door of the webhooks, in words. */
 export const tallyInWords: Record<string, string> = {
   stored: 'stored',
   repeated: 'stored already, so nothing was done',

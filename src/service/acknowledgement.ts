@@ -23,10 +23,16 @@ const acknowledgedText = z
   .max(255)
   .refine((value) => !unfit.test(value));
 
-/** What the service calls a record. Digits that JavaScript would round arrive as text by `parseJson`, so that an id keeps all of them. */
+/**
+ * The service's name of a record. Digits that JavaScript would round arrive as text by `parseJson`, so that an id keeps
+ * all of them.
+ */
 export const acknowledgedId = z.union([acknowledgedText, z.number().int().safe().transform(String)]);
 
-/** Whether the service knows customers by the code that we send, in whatever envelope; otherwise it gives each an id of its own. */
+/**
+ * True if the service knows customers by the code that we send, in whatever envelope; otherwise it gives each an id of
+ * its own.
+ */
 export function idIsCode({ customerId }: Pick<AcknowledgementSettings, 'customerId'>): boolean {
   return customerId.split('.').at(-1) === 'customer_code';
 }
@@ -67,7 +73,7 @@ function whyNoTime(value: unknown): TextProblem | null {
 export interface AcknowledgementRequest {
   entity: Entity;
   operation: 'create' | 'update' | 'delete';
-  /** What the record is called: the customer code we sent, or the order id that the service gave. */
+  /** The record's name: the customer code we sent, or the order id that the service gave. */
   expectedId: string | null;
   /** The id that this change gives to the record, where its id is a field of ours; absent or null: it keeps the one it has. */
   newId?: string | null;
@@ -80,7 +86,7 @@ type AcknowledgementProfile = Pick<ServiceSettings, 'acknowledgement' | 'checkTo
 type OrderPlaces = Pick<AcknowledgementSettings, 'orderId' | 'orderState' | 'orderTotal'>;
 type TotalProfile = Pick<ServiceSettings, 'checkTotal'> & { acknowledgement: Pick<OrderPlaces, 'orderTotal'> };
 
-/** What has to come back for a write: an acknowledgement of exactly this record. */
+/** The answer that a write needs: an acknowledgement of exactly this record. */
 export function expectAcknowledgement(
   profile: AcknowledgementProfile,
   request: AcknowledgementRequest,
@@ -101,7 +107,7 @@ export function expectAcknowledgement(
   };
 }
 
-/** Where the answer to a write, or to the question for an order, has its values. Pure. */
+/** The places of the values in the answer to a write, or to the question for an order. Pure. */
 export function acknowledgementPlaces(places: AcknowledgementSettings, entity: Entity): AnswerPlaces {
   const { customerId, customerState, orderId, orderState, orderTotal, orderCreatedAt } = places;
   return entity === 'customer'
@@ -180,7 +186,7 @@ function totalFlag(profile: AcknowledgementProfile, expected: bigint | null, ack
 const namedId = z.union([z.string(), z.number().int().safe().transform(String)]);
 
 /**
- * What the answer to the question for one order says of it. Pure.
+ * The facts in the answer to the question for one order. Pure.
  */
 export function readOrderAnswer(
   profile: Pick<ServiceSettings, 'checkTotal'> & { acknowledgement: OrderPlaces },

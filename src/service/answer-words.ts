@@ -13,14 +13,14 @@ interface ErrorBody {
   /** One readable line of bounded length. */
   message: string;
   /**
-   * The text that patterns of `service.answers` are looked for in: code and message. What else a JSON body holds may repeat words
-   * of the record that was sent. A body that is no JSON counts as a whole.
+   * The text that patterns of `service.answers` are looked for in: code and message. Other parts of a JSON body may
+   * repeat words of the record that was sent. A body that is no JSON counts as a whole.
    */
   searched: string;
 }
 
 const maxLength = 300;
-/** What a person would read. The patterns below take time that grows with the square of a hostile text. */
+/** The part that a person would read. The patterns below take time that grows with the square of a hostile text. */
 const maxRead = 10_000;
 const maxDetails = 5;
 
@@ -121,7 +121,7 @@ const isAnyAmount = () => true;
 /** A secret of fewer characters may turn up by chance. */
 const leastTelling = 12;
 
-/** What of an answer may be kept, shown and logged: everything but our secrets, which a service may echo. */
+/** The part of an answer that may be kept, shown and logged: everything but our secrets, which a service may echo. */
 export class AnswerRedaction {
   /** @param secrets asked each time: a credential may be replaced while the program runs */
   constructor(private readonly secrets: () => readonly string[]) {}
@@ -164,7 +164,7 @@ export class AnswerRedaction {
   /** The JSON that answers a question, with our credentials taken out of every text and name: what is read of it is kept as it is. */
   readable(body: string): string {
     const telling = this.#telling();
-    // Where letters are written as codes, a credential shows only once they are read.
+    // If letters are written as codes, a credential shows only once they are read.
     const value = body.includes('\\u') ? parseJson(body, isAnyAmount) : undefined;
     const plain = value === undefined ? body : JSON.stringify(value);
     if (redact(plain, telling) === plain) return body;
@@ -181,12 +181,12 @@ export class AnswerRedaction {
     });
   }
 
-  /** Whether one of our credentials stands in a text, or stood there before it was taken out. */
+  /** True if one of our credentials stands in a text, or stood there before it was taken out. */
   holdsCredential(text: string): boolean {
     return text.includes(secretMark) || redact(text, this.#telling()) !== text;
   }
 
-  /** What is taken out of texts that are kept as they are, such as ids. A short secret may be part of an honest one. */
+  /** The secrets to take out of texts that are kept as they are, such as ids. A short secret may be part of an honest one. */
   #telling(): string[] {
     return this.secrets().filter(({ length }) => length >= leastTelling);
   }

@@ -28,7 +28,7 @@ export function fillPath(
   return problem === null ? { filled } : { problem };
 }
 
-/** How a request passes: what it asks right before it leaves, and who goes before whom. */
+/** The gate of a request right before it leaves, and its priority. */
 export interface Passage {
   gate: Gate;
   /** Higher goes first; what is sent has 0, and what is in no hurry -1. */
@@ -37,7 +37,7 @@ export interface Passage {
   isProbe?: boolean;
 }
 
-/** What is needed to send one message: frozen bytes and their key, never something to compose. */
+/** The parts needed to send one message: frozen bytes and their key, never something to compose. */
 export interface SendRequest extends Passage {
   entity: Entity;
   operation: 'create' | 'update' | 'delete';
@@ -50,7 +50,7 @@ export interface SendRequest extends Passage {
   keyField?: string | null;
   /** The mapped record as JSON, to check the acknowledgement against. */
   record: string;
-  /** Of the lines of this record; absent or null: they are added up. */
+  /** The total of this record's lines; absent or null: they are added up. */
   total?: string | null;
   /** The id that the service gave; null before the create is acknowledged. */
   serviceId: string | null;
@@ -60,7 +60,7 @@ export interface ComposedRequest<Answer> {
   endpoint: EndpointName;
   request: Omit<TransportRequest, keyof Passage>;
   expected: Expectation<Answer>;
-  /** What the record is called before the answer. */
+  /** The record's name before the answer. */
   knownIds: readonly (JsonValue | undefined)[];
 }
 
@@ -77,7 +77,7 @@ function totalToExpect(total: string | null, items: readonly OrderItem[] | undef
   return items ? orderTotal(items) : null;
 }
 
-/** Where a message goes, with which headers, and what must come back. Pure. `problem`: why it can't be sent as it is. */
+/** The address of a message, its headers, and the answer that it needs. Pure. `problem`: why it can't be sent as it is. */
 export function composeRequest(
   service: Pick<
     ServiceSettings,

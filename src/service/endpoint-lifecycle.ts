@@ -1,7 +1,7 @@
 import type { EndpointName, EndpointSettings } from '../config/sections/service-endpoints.js';
 import { httpDateMs } from './rate-limit/rate-limit-headers.js';
 
-/** What a service says of an endpoint's end. At least one of the two is there. */
+/** The service's notice of an endpoint's end. At least one of the two is there. */
 interface EndpointLifecycle {
   /** Since when, or from when, it is deprecated, in milliseconds since 1970; `true` without a date; null: it is not said. */
   deprecatedAt: number | true | null;
@@ -45,7 +45,7 @@ export function endpointAddress(endpoints: EndpointSettings, name: EndpointName)
   return `${'method' in endpoint ? endpoint.method : 'GET'} ${endpoint.path}`;
 }
 
-/** What a service says changes rarely; what changes with every answer is heard once a day. */
+/** Such a notice changes rarely; one that changes with every answer is heard once a day. */
 const tellEveryMs = 86_400_000;
 
 /** Reads the answers of each endpoint for notices, and passes on what is new to this process, once a day at most. */

@@ -1,7 +1,7 @@
 import { valueAt } from '../model/record.js';
 import type { ErrorPlaces } from '../model/verdict.js';
 
-/** Where the settings look for the values of an answer. */
+/** The places where the settings look for the values of an answer. */
 export interface AnswerPlaces {
   /** Places of its values. The objects on the way there, such as `data` of `data.order_id`, may say that it failed, too. */
   values: readonly string[];
@@ -67,7 +67,7 @@ const no = /^(false|no|off|n|f|null|none|error|fail(ed|ure)?)?$/i;
 const nothing =
   /^(false|no|null|none|nil|undefined|n\/?a|-+|\[\]|\{\}|ok|no.errors?( found)?|success(ful)?|succeeded|created|updated|deleted|accepted|2\d\d|0+(\.0+)?)?[.!]?$/i;
 
-/** Whether `success` or `ok` is anything but a yes. */
+/** True if `success` or `ok` is anything but a yes. */
 function saysNo(value: unknown): boolean {
   if (typeof value === 'string') return no.test(value.trim()) || Number(value) === 0;
   return Array.isArray(value) ? value.length === 0 : !value;

@@ -10,10 +10,10 @@ import { parseJson } from './parse-json.js';
 import { retryAfterMs } from './rate-limit/rate-limit-headers.js';
 import type { WireExchange } from './wire/wire-exchange.js';
 
-/** What `service.answers` tells answers by. */
+/** The marks by which `service.answers` tells answers apart. */
 type NamedAnswer = Pick<ReturnType<typeof errorBody>, 'code' | 'searched'> & { status: number };
 
-/** Whether an answer is one of those that the profile names. Pure. */
+/** True if an answer is one of those that the profile names. Pure. */
 export function matchesAnswer(patterns: readonly AnswerPattern[], { status, code, searched }: NamedAnswer): boolean {
   return patterns.some(
     (pattern) =>
@@ -25,8 +25,8 @@ export function matchesAnswer(patterns: readonly AnswerPattern[], { status, code
 }
 
 /**
- * How long the service has shut us out, in milliseconds; null where an answer says nothing of the kind. A lack of
- * permission has no end, so a 403 that names one is a block, as is everything that the profile calls one. Pure.
+ * The time for which the service has shut us out, in milliseconds; null if an answer says nothing of the kind. A lack
+ * of permission has no end, so a 403 that names one is a block, as is everything that the profile calls one. Pure.
  */
 export function blockedMs(
   profile: Pick<ServiceSettings, 'answers' | 'blockedSeconds'>,
@@ -40,7 +40,7 @@ export function blockedMs(
   return status === 403 ? named : null;
 }
 
-/** What was asked of the service, and how its answer is read. */
+/** The kind of request, and the reader of its answer. */
 export interface Expectation<Answer> {
   asks: 'create' | 'update' | 'delete' | 'look_up' | 'read';
   entity: Entity | 'invoice';
@@ -53,7 +53,7 @@ export interface Expectation<Answer> {
    * @returns why it is none
    */
   read: (status: number, json: unknown, body: string) => Answer | Unusable;
-  /** What it means that the record is gone, where this is an answer; see `service.answers.gone`. */
+  /** The meaning of "the record is gone" in this answer; see `service.answers.gone`. */
   gone?: ((reason: Fact) => Answer) | undefined;
   /** Reads the record from an answer "already exists". */
   existing?: ((body: string) => FoundRecord | null) | undefined;
@@ -64,8 +64,9 @@ export interface Expectation<Answer> {
 type VerdictProfile = Pick<ServiceSettings, 'answers' | 'blockedSeconds' | 'errorBody' | 'idempotency'>;
 
 /**
- * What an exchange proves: of a write, a look-up or a read. Pure; one question a paragraph, in the order of the table in
- * docs/architecture.md. For what is not listed the answer is `in_doubt`: the same key and bytes again can do no harm.
+ * The proof of an exchange: of a write, a look-up or a read. Pure; one question a paragraph, in the order of the table
+ * in docs/architecture.md. For what is not listed the answer is `in_doubt`: the same key and bytes again can do no
+ * harm.
  */
 export function judge<Answer>(
   profile: VerdictProfile,
@@ -102,7 +103,7 @@ export function judge<Answer>(
   const matches = (patterns: readonly AnswerPattern[]) => matchesAnswer(patterns, named);
   const { asks, entity } = expected;
 
-  // What is not there needs no removal: an attempt whose answer was lost removed it, or somebody else did.
+  // A record that is not there needs no removal: an attempt whose answer was lost removed it, or somebody else did.
   const namesCustomer = entity === 'order' && matches(profile.answers.unknownCustomer);
   if (expected.gone && !isCutOff && matches(profile.answers.gone) && !namesCustomer) return expected.gone(reason);
 

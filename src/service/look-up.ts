@@ -36,7 +36,7 @@ export function lookUpAddress(
   return problem === null ? { path, query } : { problem };
 }
 
-/** What has to come back for a look-up: that there is exactly one such record, none, or several. */
+/** The answer that a look-up needs: there is exactly one such record, none, or several. */
 export function expectFinding(
   endpoint: LookUpEndpoint,
   entity: Entity,
@@ -61,7 +61,7 @@ function lookUpPlaces({ list, id, match, total }: LookUpEndpoint): AnswerPlaces 
   return { values: [id, ...Object.keys(match), ...(total === undefined ? [] : [total])], id, amounts };
 }
 
-/** What the body of a look-up's success proves. */
+/** The proof in the body of a look-up's success. */
 function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: string, body: unknown): LookUpFinding {
   const odd = (reason: Fact): LookUpFinding => ({ kind: 'odd', reason });
   if (!isFields(body) && !Array.isArray(body)) return odd({ code: 'no_json_object' });
@@ -70,7 +70,8 @@ function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: st
   const found = (Array.isArray(list) ? list : [list]) as unknown[];
   if (found.length === 0) return { kind: 'none' };
 
-  // Services that search loosely give neighbours too. What is not exactly ours says nothing, in either direction.
+  // Services that search loosely give neighbours too. A record that is not exactly ours says nothing, in either
+  // direction.
   const compared = Object.entries(endpoint.match);
   if (compared.length === 0) return odd({ code: 'no_match_fields' });
   const exact = found.filter(isFields).filter((one) =>
@@ -113,7 +114,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** How the service is asked for a customer that it has. */
+/** The request for a customer that the service has. */
 export function customerEndpoint(
   service: Pick<ServiceSettings, 'endpoints' | 'adoption' | 'acknowledgement'>,
 ): LookUpEndpoint {
@@ -121,7 +122,7 @@ export function customerEndpoint(
   return lookUpCustomer ?? { ...byCode(service), path: readCustomer.path, successStatus: readCustomer.successStatus };
 }
 
-/** How the service is asked for a customer that it says is there already. Null: not at all, a person decides. */
+/** The request for a customer that the service says is there already. Null: not at all, a person decides. */
 export function existingCustomerEndpoint(
   service: Pick<ServiceSettings, 'endpoints' | 'adoption' | 'acknowledgement'>,
 ): LookUpEndpoint | null {

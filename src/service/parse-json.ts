@@ -3,7 +3,8 @@
  *
  * Stricter than JSON.parse, because what is read here decides whether something counts:
  * - A name that stands twice in one object makes the whole ambiguous (RFC 8259, 4): no JSON.
- * - A number that JavaScript would round comes as the text of its digits. So an id keeps every digit, and an amount is
+ * - A number that JavaScript would round comes as the text of its digits. An id therefore keeps every digit, and an
+ * amount is
  *   refused by a caller that asks for a number.
  * - An amount that is written with a decimal point or an exponent may come as text as well, and does if its value is whole:
  *   1200.0 is 1200 to JavaScript, and nobody could tell any more that the service does not count in the smallest unit.

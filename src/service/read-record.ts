@@ -11,7 +11,7 @@ import type { ReadQuestion } from './service-client.js';
 
 type Fields = { [name: string]: JsonValue };
 
-/** What the service shows of one record. */
+/** The service's fields of one record. */
 export type ShownRecord =
   /** `total` in the service's unit; null: neither said nor to be added up. */
   | { kind: 'shown'; fields: Fields; total: bigint | null }
@@ -24,11 +24,11 @@ export interface BoundRecord {
   serviceId: string;
   /** As it was sent last; null: not known. */
   record: Fields | null;
-  /** Of its create; null: not known any more. */
+  /** The time of its create; null: not known any more. */
   idempotencyKey: string | null;
 }
 
-/** How the service is asked for all that it holds of one record; `problem`: why it can't be. Pure. */
+/** The request for all that the service holds of one record; `problem`: the reason why it can't be made. Pure. */
 export function recordQuestion(
   service: Pick<ServiceSettings, 'acknowledgement' | 'adoption' | 'checkTotal' | 'endpoints'>,
   { entity, serviceId, record, idempotencyKey }: BoundRecord,

@@ -27,7 +27,7 @@ import { AuthorisedTransport } from './wire/authorised-transport.js';
 import { Connections, type OpenClient } from './wire/connections.js';
 import { Transport, type TransportOptions, type TransportRequest } from './wire/transport.js';
 
-/** What came of one request. */
+/** The outcome of one request. */
 export interface Sent<Answer = Delivered> {
   verdict: Answer | Failure;
   /** When it left, in milliseconds since 1970; null: it never did. */
@@ -39,8 +39,8 @@ export interface Sent<Answer = Delivered> {
   /** The service's own name for the request. */
   requestId: string | null;
   /**
-   * The beginning of the answer to a write, redacted; null: it acknowledges the write, or has no body. What a read or a look-up
-   * shows may be about other people than the record, where `waybill forget` would not find it.
+   * The beginning of the answer to a write, redacted; null: it acknowledges the write, or has no body. A read or a
+   * look-up may show other people than the record's, where `waybill forget` would not find it.
    */
   excerpt: string | null;
   /** See `TimedExchange`. */
@@ -78,7 +78,7 @@ export interface ProbeAnswer {
 }
 
 export interface ServiceClientOptions extends Omit<TransportOptions, 'monotonicMs' | 'rateLimiter' | 'connections'> {
-  /** What the pace is measured by; absent: the system's. */
+  /** The clock of the pace; absent: the system's. */
   clock?: Clock;
   /** Learns of every secret that comes while the program runs, and says what is taken out of all that is said. */
   secrets?: KnownSecrets;
@@ -86,9 +86,9 @@ export interface ServiceClientOptions extends Omit<TransportOptions, 'monotonicM
   warn?: (message: string) => void;
   /** Told of each access token that came (null), and of each that did not. */
   onToken?: (fault: CredentialFault | null) => void;
-  /** What requests go over; absent: undici. */
+  /** The wire of requests; absent: undici. */
   openClient?: OpenClient;
-  /** What the files of the credential are read by; absent: the disk. */
+  /** The reader of the credential's files; absent: the disk. */
   files?: FileSource;
   /** The dice for the ids of traces; absent: the system's. */
   random?: () => number;
@@ -173,7 +173,7 @@ export class ServiceClient {
     if (oldest !== undefined && this.#givenIds.size > mostGivenIds) this.#givenIds.delete(oldest);
   }
 
-  /** Asks whether the service has a record. Where ours was erased, nothing is left to ask by or to compare with. */
+  /** Asks whether the service has a record. If ours was erased, nothing is left to ask by or to compare with. */
   async lookUp(
     endpoint: LookUpEndpoint,
     message: { entity: Entity; record: string | null; idempotencyKey: string },

@@ -1,4 +1,4 @@
-/** So many hexadecimal digits from these dice. */
+/** Hexadecimal digits from these dice. */
 function digits(count: number, random: () => number): string {
   let text = '';
   while (text.length < count)

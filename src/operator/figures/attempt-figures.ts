@@ -11,7 +11,7 @@ export interface Counted {
 /** A line may be committed behind a later one, by a node whose clock is another one; after so long each is. */
 const committedAfterMs = 15_000;
 
-/** What is on record now, up to the first read or look-up that is under way, and the first line that is too young. */
+/** The lines on record now, up to the first read or look-up that is under way, and the first line that is too young. */
 export async function onRecord(tx: Tx, nowMs: number, after: Counted = { attemptId: 0, lineId: 0 }): Promise<Counted> {
   const first = async (sql: string, ...parameters: number[]) => Number((await tx.value<number>(sql, parameters)) ?? 0);
   const open = await first('SELECT MIN(id) FROM attempt WHERE verdict IS NULL AND id>?', after.attemptId);
@@ -24,18 +24,18 @@ export async function onRecord(tx: Tx, nowMs: number, after: Counted = { attempt
   };
 }
 
-/** What of one minute came to its end, and took equally long from capture to acknowledgement. */
+/** The messages of one minute that came to their end, and took equally long from capture to acknowledgement. */
 export interface EndedFigure {
   /** When the minute begins. */
   at: number;
   delivered: number;
   notDelivered: number;
   requests: number;
-  /** Where their span stands among `spanEndsS`; null: nothing was acknowledged. */
+  /** The place of their span among `spanEndsS`; null: nothing was acknowledged. */
   spanNth: number | null;
 }
 
-/** What ended in between, counted by minute and by span. Look-ups and reads are requests alone. */
+/** The messages that ended in between, counted by minute and by span. Look-ups and reads are requests alone. */
 export async function endedBetween(tx: Tx, after: Counted, upTo: Counted): Promise<EndedFigure[]> {
   const undelivered = await tx.rows<{ at: number; notDelivered: number; requests: number }>(
     `SELECT ended_at - ended_at % 60000 AS at, SUM(is_write) AS not_delivered, SUM(requests) AS requests FROM

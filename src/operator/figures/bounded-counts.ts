@@ -7,7 +7,7 @@ import type { OutboxCounts } from '../list-messages.js';
 /** Their rows are read one by one, which costs more than a count from the index. */
 const mostAged = 10_000;
 
-/** What `countOutbox` counts, from at most `most` messages of each state and entity: `most` means that many or more. */
+/** Counts like `countOutbox`, from at most `most` messages of each state and entity: `most` means that many or more. */
 export async function countOutboxUpTo(tx: Tx, most: number): Promise<OutboxCounts> {
   const limit = Math.trunc(most);
   return {
@@ -60,7 +60,7 @@ async function flaggedAmongNewest(tx: Tx, limit: number): Promise<number> {
   return (await tx.value<number>(sql)) ?? 0;
 }
 
-/** How many messages are on their way, and since when the oldest waits; of each state and entity at most so many are counted. */
+/** The number of messages on their way, and the age of the oldest; of each state and entity at most so many are counted. */
 export async function readBacklog(tx: Tx, most: number): Promise<{ waiting: number; oldestAt: number | null }> {
   const limit = Math.trunc(most);
   const counts = await countEach(tx, limit, ['pending', 'sending', 'in_doubt']);

@@ -34,7 +34,10 @@ interface ParkedRow {
 
 const mostSamples = 5;
 
-/** What waits for a person, grouped by cause, the largest group first. `isAll` is false where more than `most` wait: the rest is not counted. */
+/**
+ * Messages that wait for a person, grouped by cause, the largest group first. `isAll` is false where more than `most`
+ * wait: the rest is not counted.
+ */
 export async function groupParked(
   tx: Tx,
   settings: Pick<Settings, 'amounts' | 'orders'>,
@@ -98,7 +101,7 @@ export async function idsOfCause(
 
 const batchSize = 500;
 
-/** What the orders of these messages come to, by currency, in minor units. */
+/** The sums of the orders of these messages, by currency, in minor units. */
 export async function sumOrders(
   store: Store,
   settings: Pick<Settings, 'amounts' | 'orders'>,

@@ -5,14 +5,14 @@ import { addBuckets, type Bucket, emptyBucket, gather, quantileS } from './serie
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** How wide a bucket is, and for how long it is kept. */
+/** The width of a bucket, and the time for which it is kept. */
 export const bucketWidths = {
   minute: { ms: 60_000, keptMs: dayMs + hourMs },
   hour: { ms: hourMs, keptMs: 91 * dayMs },
 } as const;
 export type Width = keyof typeof bucketWidths;
 
-/** What a chart can show: how far back, and how wide each of its points is. */
+/** The range of a chart: how far back it goes, and the width of each of its points. */
 export const ranges = {
   hour: { words: 'the last hour', step: 'a minute', width: 'minute', backMs: hourMs, stepMs: 60_000 },
   day: { words: 'the last 24 hours', step: '15 minutes', width: 'minute', backMs: dayMs, stepMs: 900_000 },
@@ -22,7 +22,7 @@ export const ranges = {
 export type Range = keyof typeof ranges;
 export const rangeNames = Object.keys(ranges) as Range[];
 
-/** One point of the charts. What no process was there to count is null. */
+/** One point of the charts. Minutes in which no process counted are null. */
 export interface Point {
   at: number;
   delivered: number | null;

@@ -11,7 +11,7 @@ import { addBuckets, type Bucket, emptyBucket, gather, spanEndsS } from './serie
 
 /** Attempts, and lines of the audit, at a time: few enough that nothing waits for it. */
 const mostAtOnce = 5_000;
-/** What is left is counted a minute later. */
+/** The rest is counted a minute later. */
 const mostTurns = 40;
 const mostCounted = 100_000;
 /** For how long hours are kept. */

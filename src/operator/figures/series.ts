@@ -1,7 +1,7 @@
-/** Upper ends of the spans from capture to acknowledgement, in seconds. What took longer is counted behind the last. */
+/** Upper ends of the spans from capture to acknowledgement, in seconds. Longer times are counted behind the last. */
 export const spanEndsS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400] as const;
 
-/** What was done from `at` on, in milliseconds since 1970, for as long as its bucket is wide. */
+/** The work from `at` on, in milliseconds since 1970, for the width of its bucket. */
 export interface Bucket {
   at: number;
   /** Messages that the service acknowledged. */
@@ -10,7 +10,7 @@ export interface Bucket {
   notDelivered: number;
   /** Physical requests, whatever they were for. */
   requests: number;
-  /** How many acknowledged messages took how long since their capture: by `spanEndsS`, and one more. */
+  /** The number of acknowledged messages by the time since their capture: by `spanEndsS`, and one more. */
   spans: number[];
   /** The most that waited, and the greatest age of the oldest; null: nothing looked. */
   waiting: number | null;
@@ -51,8 +51,8 @@ export function gather(buckets: readonly Bucket[], slotOf: (at: number) => numbe
 }
 
 /**
- * Within how many seconds this share of the messages was acknowledged, supposing that those of a span are spread evenly over it;
- * null: there are none. What took longer than the last end counts as that. Pure.
+ * Within how many seconds this share of the messages was acknowledged, supposing that those of a span are spread evenly
+ * over it; null: there are none. A time beyond the last end counts as that. Pure.
  */
 export function quantileS(spans: readonly number[], share: number): number | null {
   const count = spans.reduce((sum, one) => sum + one, 0);

@@ -62,7 +62,7 @@ export async function knownPage(
   const tally: Tally = { ...run.tally, unshown: { ...run.tally.unshown }, found: { ...run.tally.found } };
   tally.requests += service.requests;
   const shown = new Set(tally.shown);
-  // What is shown of one record of a page counts for the others as well.
+  // A field that is shown of one record of a page counts for the others as well.
   for (const side of sides) if (side.kind === 'shown') for (const name of shownNames(side.fields)) shown.add(name);
   const { onCancelled } = entity === 'order' ? settings.orders : settings.customers;
   const about = {
@@ -94,7 +94,7 @@ export async function knownPage(
       });
     }
   }
-  // Of names beyond ours, so many are enough to tell what the service shows.
+  // The number of names beyond ours that is enough to tell what the service shows.
   tally.shown = [...shown].slice(0, 500);
   const repairable = findings.filter(({ kind }) => kind === 'missing' || kind === 'different');
   const sendable = await eligibleKeys(
@@ -249,7 +249,7 @@ function numberOf(row: ReadRow | null): string | null {
 const mostFields = 50;
 const longestValue = 300;
 
-/** What is kept of differences: no text from outside is unbounded. */
+/** The size to which differences are cut: no text from outside is unbounded. */
 function bounded(fields: NewFinding['fields']): NewFinding['fields'] {
   const short = (value: JsonValue): JsonValue => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);

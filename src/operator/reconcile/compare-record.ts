@@ -17,8 +17,9 @@ export interface Comparison {
 }
 
 /**
- * Compares every mapped field of a record with what the service shows. Pure. What the service has besides our fields is its
- * own. A field that it shows of other records and not of this one is empty here; one that it never shows proves nothing.
+ * Compares every mapped field of a record with what the service shows. Pure. Fields that the service has besides ours
+ * are its own. A field that it shows of other records and not of this one is empty here; one that it never shows proves
+ * nothing.
  * @param optional names of fields that a record may lack: the service must then hold nothing there
  * @param shownBefore names that the service has shown of any record, as `shownNames` gives them
  */

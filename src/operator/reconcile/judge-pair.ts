@@ -8,7 +8,7 @@ import { type Comparison, compareRecord, type FieldDifference } from './compare-
 
 type Fields = { readonly [name: string]: JsonValue };
 
-/** What the ERP has of a record. */
+/** The ERP's version of a record. */
 export type ErpSide =
   /** `total`: what it amounts to; null: not known, or not to be compared. */
   | { kind: 'row'; record: Fields; total: bigint | null }
@@ -17,7 +17,7 @@ export type ErpSide =
   | { kind: 'cancelled' }
   | { kind: 'gone' };
 
-/** What the service has of it; `unread`: why that is not known. */
+/** The service's version; `unread`: the reason why it is not known. */
 export type ServiceSide = ShownRecord | { kind: 'unread'; reason: Fact };
 
 /** The newest message of a record, as far as it decides what may be compared. */
@@ -28,7 +28,7 @@ export interface NewestOf {
   reason: Fact | null;
 }
 
-/** What can be wrong between the two sides. `unjudged`: nothing may be said yet, and `cause` says why. */
+/** The possible faults between the two sides. `unjudged`: nothing may be said yet, and `cause` says why. */
 export type FindingKind = 'missing' | 'different' | 'extra' | 'unjudged';
 
 export type Cause = FindingCause;
@@ -44,7 +44,7 @@ export interface Judgement {
 export type Judged = { finding: Judgement | null; unshown: string[] };
 
 /**
- * What may not be compared, because a message of the record is open; null: nothing stands against it. Pure.
+ * The reason why a record may not be compared: a message of it is open; null: nothing stands against it. Pure.
  */
 export function openCause(newest: NewestOf | null): Judgement | null {
   if (newest === null) return null;
@@ -71,7 +71,7 @@ export function openCause(newest: NewestOf | null): Judgement | null {
 }
 
 /**
- * What is wrong with a record that the store has bound to one of the service. Pure; one question a paragraph.
+ * The fault of a record that the store has bound to one of the service. Pure; one question a paragraph.
  * @param hasMoved its message or its binding changed while the two sides were read
  * @param isRecent its last request is so recent that the service may not show yet what came of it
  * @param onCancelled what the settings say of a cancelled record
@@ -104,7 +104,7 @@ export function judgeBound(
   if (service.kind === 'unread') return say('unjudged', 'unread', { code: 'not_shown', reason: service.reason });
   if (erp.kind === 'unmapped') return say('unjudged', 'unmapped', { code: 'row_unusable', reason: erp.reason });
 
-  // Where nobody has anything of it, nothing is wrong.
+  // If nobody has anything of it, nothing is wrong.
   if (service.kind === 'absent' && erp.kind !== 'row') return { finding: null, unshown: [] };
   if (service.kind === 'absent')
     return about.isRecent
@@ -129,7 +129,7 @@ const mayStillShow = { code: 'may_still_appear' } as const;
 const mostNamed = 5;
 
 /**
- * What is wrong with an eligible row of the ERP that the store has bound to nothing. Pure.
+ * The fault of an eligible row of the ERP that the store has bound to nothing. Pure.
  * @param waits why capture does not take it yet, or null
  * @param isRecent a request for it may still take effect
  */

@@ -16,7 +16,7 @@ export interface BoundRow {
   number: string | null;
 }
 
-/** What the service is known to have, in the order of the keys. */
+/** The records that the service is known to have, in the order of the keys. */
 export async function boundAfter(tx: Tx, entity: Entity, afterKey: string, limit: number): Promise<BoundRow[]> {
   return tx.rows(
     `SELECT source_key, service_id, revision, acknowledged, acknowledged_at, number FROM binding
@@ -68,7 +68,7 @@ export async function readPairs(
   return page.flatMap((bound): KnownPair[] => {
     const { sourceKey, acknowledgedAt: at } = bound;
     const row = rows.get(sourceKey) ?? null;
-    // What the ERP has no more has no date there: the time counts at which the service acknowledged it.
+    // A record that has left the ERP has no date there: the time counts at which the service acknowledged it.
     const isWanted = row ? inRange.has(sourceKey) : at >= (fromMs ?? at) && at < (toMs ?? at + 1);
     if (!isWanted) return [];
     const erp = sideOf(row, cancelled.has(sourceKey), existing?.has(sourceKey) ?? true, comparesTotal);
@@ -106,7 +106,7 @@ export function rowSide(row: ReadRow, comparesTotal = true): Extract<ErpSide, { 
   return { kind: 'row', record: content.record, total: comparesTotal ? erpTotalOf(row) : null };
 }
 
-/** What an order amounts to in the ERP; null: a customer, or not known. */
+/** The amount of an order in the ERP; null: a customer, or not known. */
 export function erpTotalOf(row: ReadRow | null): bigint | null {
   if (row?.entity !== 'order') return null;
   if (row.content.mapped) return orderTotal(row.content.record.items);

@@ -9,27 +9,27 @@ import { changedFields } from '../../outbound/outbox/compose-update.js';
 import { canonicalJson } from '../../outbound/outbox/content-hash.js';
 import { countOpen } from '../sync.js';
 
-/** What a resync makes of one record. */
+/** The effect of a resync on one record. */
 export type Fate = 'new' | 'changed' | 'identical' | 'inDoubt' | 'underWay' | 'waiting' | 'parked' | 'held';
 
 export interface ResyncPlan extends Record<Fate, number> {
   /** Creates and updates, held ones among them. */
   creates: number;
   updates: number;
-  /** How many updates change a field. */
+  /** The number of updates that change a field. */
   fields: { field: string; count: number }[];
   /** Customers that come along with orders. */
   customers: { new: number; changed: number };
-  /** What the brakes would hold of the pass as a whole. */
+  /** The brakes' objections to the pass as a whole. */
   brakes: HeldFact[];
   /** Requests that this makes, and those of what waits already. */
   requests: number;
-  /** What they take at the configured limits; null: none is configured. */
+  /** The time that they take at the configured limits; null: none is configured. */
   seconds: number | null;
   stopped: string | null;
 }
 
-/** What becomes of a judged row. Pure. */
+/** The fate of a judged row. Pure. */
 function fateOf({ outcome, waits, newest }: Pick<JudgedRow, 'outcome' | 'waits' | 'newest'>): Fate {
   if (waits !== null) return 'waiting';
   if (outcome !== 'unchanged' && 'message' in outcome) {
@@ -50,7 +50,7 @@ function fateOf({ outcome, waits, newest }: Pick<JudgedRow, 'outcome' | 'waits' 
   }
 }
 
-/** How long so many requests take when each limit is used up. Pure. */
+/** The time that so many requests take when each limit is used up. Pure. */
 export function secondsAtLimits(
   requests: number,
   limits: readonly { requests: number; perSeconds: number }[],
@@ -59,7 +59,7 @@ export function secondsAtLimits(
   return Math.max(...limits.map((limit) => (requests * limit.perSeconds) / limit.requests));
 }
 
-/** What `waybill resync` would do, and how long it would take: capture's own dry run. Writes nothing and sends nothing. */
+/** The plan of `waybill resync`, and its duration: capture's own dry run. Writes nothing and sends nothing. */
 export async function planResync(
   context: JobContext,
   reader: ErpReader,

@@ -13,7 +13,7 @@ import type { ComparedPage, NewFinding, Reconciliation, Tally } from './reconcil
 import { Stopped } from './service-side.js';
 import { addSums, type DaySum } from './sums.js';
 
-/** So many changes are listed; the rest is counted. */
+/** The number of changes that are listed; the rest is counted. */
 const mostListed = 5_000;
 
 /**

@@ -12,7 +12,7 @@ import { addSums, type DaySum } from './sums.js';
 export const subjects = ['orders', 'customers', 'invoices'] as const;
 export type Subject = (typeof subjects)[number];
 
-/** What a comparison was asked for. */
+/** The scope of a comparison. */
 export interface ReconcileAsks {
   /** As it was typed, in erp.timeZone; null: without an end. */
   from: string | null;
@@ -25,7 +25,7 @@ export interface ReconcileAsks {
 /** `known`: records that the store has bound; `unknown`: rows of the ERP that it has not; `ended`: all was read. */
 type Phase = 'known' | 'unknown' | 'list' | 'ended';
 
-/** What a comparison has counted so far. */
+/** The counts of a comparison so far. */
 export interface Tally {
   /** Records that were looked at. */
   read: number;
@@ -35,15 +35,15 @@ export interface Tally {
   shown: string[];
   /** Names that it never showed of a record that has them, with how many these were. */
   unshown: Record<string, number>;
-  /** How many records there are to look at, as counted at the start. */
+  /** The number of records to look at, as counted at the start. */
   total: number;
   /** Rows of the ERP that may not be sent, and that the service does not have. */
   filtered: number | null;
-  /** How often the service was asked. */
+  /** The number of requests to the service. */
   requests: number;
-  /** How many records the service is known to have and did not show. */
+  /** The number of records that the service is known to have and did not show. */
   unread: number;
-  /** What proves that a list was read as it was at one moment; null: it was read one by one. */
+  /** The proof that a list was read as it was at one moment; null: it was read one by one. */
   proof: Fact | null;
 }
 
@@ -54,7 +54,7 @@ export interface Reconciliation {
   /** `running`: whoever has the service lease goes on with it; `stopped`: until somebody asks again. */
   state: 'running' | 'stopped' | 'done';
   phase: Phase;
-  /** Where it goes on. */
+  /** The position to go on from. */
   position: string | null;
   tally: Tally;
   /** Why it stopped, or null. */
@@ -202,7 +202,7 @@ export async function runningRuns(tx: Tx): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-/** What a page of a comparison came to. */
+/** The results of a page of a comparison. */
 export interface ComparedPage {
   findings: readonly NewFinding[];
   sums: readonly DaySum[];
@@ -278,7 +278,7 @@ export async function listFindings(
   })) as (Finding & { id: number })[];
 }
 
-/** How many findings there are of each cause. */
+/** The number of findings of each cause. */
 export async function countCauses(
   tx: Tx,
   runId: number,

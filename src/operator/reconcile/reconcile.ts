@@ -51,7 +51,7 @@ export async function reconcile(
   return read();
 }
 
-/** What the audit says of a comparison that came to its end. */
+/** The audit's line about a comparison that came to its end. */
 function endedLine({ actor }: JobContext, { id, subject, asks }: Reconciliation, { tally }: ComparedPage): AuditEntry {
   const { read, same, found, requests, proof } = tally;
   const detail = { reconciliation: id, subject, from: asks.from, to: asks.to, read, same, ...found, requests, proof };

@@ -26,13 +26,13 @@ export interface RepairPlan extends Repairs {
 interface Repairs {
   /** Records that are sent (again), changed, or removed at the service. */
   repairs: { cause: Cause; count: number }[];
-  /** What a person has to settle in another way, and how. */
+  /** Findings that a person has to settle in another way, with the way. */
   left: { cause: Cause; count: number; why: LeftToPerson }[];
   /** In all that is repaired. */
   count: number;
 }
 
-/** What can be done about the findings of a comparison, and about which nothing. Writes nothing. */
+/** The repairs for the findings of a comparison, and the findings without one. Writes nothing. */
 export async function planRepair(context: Looks, run: Reconciliation): Promise<RepairPlan> {
   return { ...(await countRepairs(context, run)), fingerprint: await fingerprintOf(context.store, run.id) };
 }
@@ -45,9 +45,9 @@ export async function countRepairs({ store, settings }: Looks, run: Reconciliati
   const own = run.subject === 'customers' ? settings.customers : settings.orders;
   const about = {
     removes: own.onDeleted !== 'nothing',
-    // So many records are hardly removed by hand: more likely something happened to the service.
+    // More records than people remove by hand: more likely something happened to the service.
     mostGone: settings.capture.maxRemovals,
-    // Where the service showed no record at all, its address may be wrong rather than every record gone.
+    // If the service showed no record at all, its address may be wrong rather than every record gone.
     nothingShown: run.tally.shown.length === 0,
   };
   const plan: Repairs = { repairs: [], left: [], count: 0 };
@@ -67,7 +67,7 @@ export async function countRepairs({ store, settings }: Looks, run: Reconciliati
 /** Causes that a repair settles, if nothing speaks against it. */
 const repairable: readonly Cause[] = ['never_sent', 'withdrawn', 'changed', 'gone_at_service', 'deleted_in_erp'];
 
-/** Whether a repair leaves what was found to a person. Pure. */
+/** True if a repair leaves a finding to a person. Pure. */
 function isLeft(
   cause: Cause,
   count: number,
@@ -108,8 +108,9 @@ interface Marked {
 }
 
 /**
- * Has the outbox bring the service in line with the ERP. What the service lacks becomes a create under a key of the next
- * generation, what differs an update of all fields; then a sweep captures them like anything else, past all brakes.
+ * Has the outbox bring the service in line with the ERP. A record that the service lacks becomes a create under a key
+ * of the next generation, one that differs an update of all fields; then a sweep captures them like anything else, past
+ * all brakes.
  */
 export async function repair(
   context: JobContext,

@@ -20,7 +20,7 @@ export interface ReportFile {
   sha256: string;
 }
 
-/** What a part of a report adds to its file: a text, and how many rows it holds. */
+/** The part that a section of a report adds to its file: a text, and its number of rows. */
 interface Part {
   text: string;
   rows: number;
@@ -43,7 +43,7 @@ const findingColumns = [
 ];
 const sumColumns = ['day', 'currency', 'erpRecords', 'erpTotal', 'serviceRecords', 'serviceTotal', 'difference'];
 
-/** How a comparison's dates are called in names of files: `2026-10`, or both ends. Pure. */
+/** The form of a comparison's dates in names of files: `2026-10`, or both ends. Pure. */
 export function periodOf({ asks: { from, to } }: Pick<Reconciliation, 'asks'>): string {
   const [, year = '', nth = ''] = /^(\d{4})-(\d\d)-01$/.exec(from ?? '') ?? [];
   if (year !== '' && to === nextMonth(Number(year), Number(nth))) return `${year}-${nth}`;
@@ -58,7 +58,7 @@ export function nextMonth(year: number, month: number): string {
 
 export type ReportEnd = '-differences.csv' | '-sums.csv' | '.html';
 
-/** How the files of a report are called. Pure. */
+/** The names of a report's files. Pure. */
 export function reportName({ subject }: Reconciliation, period: string, end: ReportEnd): string {
   return `waybill-${subject}-${period}${end}`;
 }

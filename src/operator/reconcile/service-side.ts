@@ -16,7 +16,7 @@ import type { Subject } from './reconcile-rows.js';
 const priority = -3;
 /** At once, at most: each holds a connection while it waits for its slot. */
 const mostAtOnce = 4;
-/** How often it looks whether more urgent requests have gone. */
+/** The interval at which it looks if more urgent requests have gone. */
 const pollMs = 20;
 const tries = 3;
 
@@ -60,7 +60,7 @@ export class ServiceReader {
     return this.#reads.requests;
   }
 
-  /** What the service has of each, in the same order. @throws Stopped */
+  /** The service's version of each, in the same order. @throws Stopped */
   async readAll(records: readonly BoundRecord[]): Promise<ServiceSide[]> {
     const sides: ServiceSide[] = [];
     let next = 0;

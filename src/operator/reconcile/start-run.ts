@@ -108,7 +108,7 @@ export async function startReconcile(
   }
 }
 
-/** How many records of this kind the store knows at the service. */
+/** The number of records of this kind that the store knows at the service. */
 export async function countRecords(store: JobContext['store'], subject: Subject): Promise<number> {
   const sql =
     subject === 'invoices'

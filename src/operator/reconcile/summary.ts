@@ -41,7 +41,10 @@ export interface TextSum extends Omit<DaySum, 'erpTotal' | 'serviceTotal'> {
   serviceTotal: string;
 }
 
-/** What a comparison came to, with the first of its findings; with those after an id and of these causes, where they are named. */
+/**
+ * The result of a comparison, with the first of its findings; with those after an id and of these causes, where they
+ * are named.
+ */
 export async function summaryOf(
   { store }: Pick<JobContext, 'store'>,
   run: Reconciliation,
@@ -81,7 +84,7 @@ function differs({ erpTotal, serviceTotal, erpRecords, serviceRecords }: DaySum)
   return erpTotal !== serviceTotal || erpRecords !== serviceRecords;
 }
 
-/** What a comparison proves, and what it can't see. */
+/** The claims that a comparison proves, and its blind spots. */
 export function proofOf({ subject, phase, tally }: Reconciliation): string {
   const { proof, requests, unread } = tally;
   if (proof !== null) return tell(proof);
@@ -105,7 +108,10 @@ export function detailOf({ fields, reason }: Finding): string {
   return fields.length > 0 ? fields.map(differenceInWords).join('; ') : tell(reason);
 }
 
-/** What has to be known beside the list: what was not compared, the proof, and what a repair leaves to a person. */
+/**
+ * The facts beside the list: the records that were not compared, the proof, and the findings that a repair leaves to a
+ * person.
+ */
 export function remarksOf({ subject, filtered, unshown, proof }: Summary, left: RepairPlan['left']): string[] {
   const hidden = Object.entries(unshown).map(([name, count]) => `${name} (${count})`);
   return [

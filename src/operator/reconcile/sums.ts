@@ -9,7 +9,7 @@ export interface DaySum {
   serviceTotal: bigint;
 }
 
-/** What one record adds: to the side that has it, what it amounts to there. */
+/** The addition of one record: its amount, on each side that has it. */
 export interface RecordAmounts {
   day: string | null;
   currency: string;

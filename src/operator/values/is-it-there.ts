@@ -2,7 +2,7 @@ import type { SaidBinding } from '../../outbound/outbox/binding-holders.js';
 import { tell } from '../../words/words.js';
 import type { RecordStory, StoryMessage } from '../tell-story.js';
 
-/** Whether the service has the record, and what says so. */
+/** Tells if the service has the record, and on what evidence. */
 export interface Presence {
   answer: 'yes' | 'no' | 'unknown';
   words: string;
@@ -19,7 +19,7 @@ const lookedUp: Record<string, Presence> = {
 /** Only two look-ups that agree say that it is not there. */
 const onceNone: Presence = { answer: 'unknown', words: 'the service said that it has none, and is asked once more' };
 
-/** Whether a person may have to settle what came of it. Pure. */
+/** True if a person may have to settle its outcome. Pure. */
 export function isDoubtful({ state, parkClass }: Pick<StoryMessage, 'state' | 'parkClass'>): boolean {
   return state === 'in_doubt' || (state === 'parked' && (parkClass === 'unproven' || parkClass === 'conflict'));
 }
@@ -70,7 +70,7 @@ const checked: Record<string, string> & { unasked: string } = {
   unasked: 'not checked at the service',
 };
 
-/** What the last look-up said, unless it was sent again since. */
+/** The result of the last look-up, unless it was sent again since. */
 function evidence(
   { id, state }: StoryMessage,
   attempts: RecordStory['attempts'],

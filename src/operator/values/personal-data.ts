@@ -12,7 +12,7 @@ const naming = new Set(['customer_code', 'code', 'number', 'currency', 'country'
 const shortest = 4;
 const mostRecords = 500;
 
-/** What the store knows about the people behind these records: names, addresses and the like, as they were captured. */
+/** The store's personal data about the people behind these records: names, addresses and the like, as they were captured. */
 export async function personalValues(
   tx: Tx,
   records: readonly { entity: Entity | null; sourceKey: string | null }[],

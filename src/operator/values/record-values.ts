@@ -9,11 +9,11 @@ import { tellWhole } from '../../words/words.js';
 
 type Fields = { [name: string]: JsonValue };
 
-/** What the store knows of a record's values. */
+/** The values that the store knows of a record. */
 export interface KnownValues {
   /** As the ERP had it when it was captured last; null: its content is not kept. */
   captured: { record: Fields; at: number } | null;
-  /** What the service acknowledged last; null: nothing, or its content is not known. */
+  /** The values that the service acknowledged last; null: none, or their content is not known. */
   acknowledged: { record: Fields; at: number } | null;
   /** The bytes that are, or were, sent of its newest message; null: they are not frozen yet, or not kept. */
   body: string | null;
@@ -45,7 +45,7 @@ interface CapturedRow {
   keyField: string | null;
 }
 
-/** What leaves of a message, or has left: a create as it was captured, an update as it was composed. */
+/** The body that leaves with a message, or has left: a create as it was captured, an update as it was composed. */
 function bytesOf({ record, body, operation, idempotencyKey, keyField }: CapturedRow): string | null {
   const frozen = body ?? (operation === 'create' ? record : null);
   return frozen === null || idempotencyKey === null ? null : wireBody(frozen, idempotencyKey, keyField || null);
@@ -56,7 +56,7 @@ function fieldsOf(json: string): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
-/** What the ERP has of a record at this moment, or why that can't be said. */
+/** The ERP's values of a record at this moment, or the reason why they can't be said. */
 export type ErpNow = { record: Fields } | { problem: string };
 
 /** A person waits for it. */
@@ -75,7 +75,7 @@ export async function readErpNow(
     { problem: 'The ERP has not answered in time. Try again in a minute.' },
     { signal: given.signal },
   );
-  // Of several ERPs, the one whose key it is.
+  // The ERP whose key it is, if there are several.
   const own = reader.bySource?.get(sourceOf(sourceKey)) ?? reader;
   const read = own.sweep(entity, null, 1, { keys: [sourceKey], anyStanding: true }).then(
     ({ rows: [row] }): ErpNow => {

@@ -16,8 +16,8 @@ export interface FieldPair {
 const mostFields = 300;
 
 /**
- * Every field of a record beside what the service acknowledged of it, those that differ first. Where one side is not known at all,
- * nothing differs. Pure.
+ * Every field of a record beside what the service acknowledged of it, those that differ first. If one side is not known
+ * at all, nothing differs. Pure.
  */
 export function sideBySide(
   erp: Fields | null,

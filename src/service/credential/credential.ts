@@ -6,25 +6,25 @@ import { WatchedFiles, type WatchedFilesOptions } from './watched-files.js';
 
 /** Why a request has nothing to show. */
 export type CredentialFault =
-  /** Where tokens come from is out of reach for the moment. */
+  /** The source of tokens is out of reach for the moment. */
   | { kind: 'unavailable'; reason: Fact; tls: boolean }
   /** It does not know us: a person has to look. */
   | { kind: 'refused'; reason: Fact }
   /** We did not let the question go. */
   | { kind: 'not_sent'; reason: Fact };
 
-/** What one request shows. */
+/** The credential that one request shows. */
 export interface Proof {
   headers: Readonly<Record<string, string>>;
   /** Tells proofs apart: the one that was refused, and the one after it. */
   version: number;
 }
 
-/** How a request shows who we are. */
+/** The form in which a request shows who we are. */
 export interface Credential {
   /** Sees to it that there is a proof. @returns why there is none, or null */
   ready(gate: Gate): Promise<CredentialFault | null>;
-  /** What goes into a request that leaves now; null: it is not ready (any more). */
+  /** The credential of a request that leaves now; null: it is not ready (any more). */
   proof(): Proof | null;
   /** The service answered a request with this proof otherwise than by 401. */
   accepted(version: number): void;
@@ -40,7 +40,7 @@ export interface Credential {
   readonly version: number;
 }
 
-/** What a file with nothing but a secret says: the text less one line break at its end, as the settings read it. */
+/** The text of a file with nothing but a secret: less one line break at its end, as the settings read it. */
 export function secretText(text: string): string {
   const value = text.replace(/\r?\n$/, '');
   if (value.trim() === '') throw new Error('it is empty');

@@ -27,8 +27,8 @@ export function expiryOf(
 }
 
 /**
- * How long to wait after a token was not to be had. Pure. Where it was refused a pause stops all requests, and the end of that
- * pause should find no further wait.
+ * The time to wait after a token was not to be had. Pure. If it was refused, a pause stops all requests, and the end of
+ * that pause should find no further wait.
  * @param failures in a row, from 1
  * @param random in [0, 1)
  */
@@ -56,7 +56,7 @@ interface Token {
   expiresAtMs: number | null;
   /** It replaced one that was answered 401. */
   followsRefused: boolean;
-  /** What the service said of it. `hopeless`: refused like the one before it, so that a third one would fare no better. */
+  /** The service's words about it. `hopeless`: refused like the one before it, so that a third one would fare no better. */
   state: 'new' | 'accepted' | 'refused' | 'hopeless';
 }
 

@@ -81,7 +81,7 @@ export async function requestToken(
       authenticationOf(settings, secret),
       parameters,
       {
-        // Whether http is allowed was decided when the settings were read.
+        // Permission for http was decided when the settings were read.
         [oauth.allowInsecureRequests]: true,
         [oauth.customFetch]: async (url, { headers, body }) => {
           const exchange = await send({ url, headers, body: String(body) });
@@ -117,7 +117,7 @@ export function formEncoded(text: string): string {
     .replaceAll('%20', '+');
 }
 
-/** What stands in the header after "Basic". Pure. */
+/** The text in the header after "Basic". Pure. */
 export function basicCredentials(clientId: string, secret: string): string {
   return Buffer.from(`${formEncoded(clientId)}:${formEncoded(secret)}`).toString('base64');
 }
@@ -155,8 +155,8 @@ function ofNoAnswer(exchange: NoAnswer['exchange'], tokenUrl: string): Credentia
 }
 
 /**
- * What an answer without a token means. Pure. A person has to look where we are refused; whatever may pass by itself, or is no
- * answer of a token endpoint at all, is waited out.
+ * The meaning of an answer without a token. Pure. A person has to look where we are refused; whatever may pass by
+ * itself, or is no answer of a token endpoint at all, is waited out.
  */
 function judgeTokenRefusal(
   answer: Extract<WireExchange, { kind: 'answer' }> | null,
@@ -168,7 +168,7 @@ function judgeTokenRefusal(
   if (answer === null) return unavailable(tokenUrl, { code: 'unusable_token', status: null, message });
   const { status, headers } = answer;
   const named = retryAfterMs(headers['retry-after'], nowMs);
-  // What was granted is never quoted, whichever success it came with.
+  // A granted token is never quoted, whichever success it came with.
   const isGrant = status >= 200 && status < 300;
   if (isGrant) return unavailable(tokenUrl, { code: 'unusable_token', status, message }, named);
   const words = errorBody(answer.body);

@@ -1,11 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
 
-/** What files are read by; tests hand in another one. */
+/** The reader of files; tests hand in another one. */
 export interface FileSource {
   /** A text that changes whenever the file does, and the time of that change; null: there is no such file. */
   look(path: string): { stamp: string; changedAtMs: number } | null;
   read(path: string): string;
-  /** How often files are looked at. */
+  /** The interval at which files are looked at. */
   lookEveryMs: number;
 }
 
@@ -24,7 +24,7 @@ export const realFiles: FileSource = {
 export interface WatchedFilesOptions<T> {
   /** Files that make one thing together, such as a certificate and its key. */
   paths: readonly string[];
-  /** What the settings hold: it stays until the files give something that can be used. */
+  /** The credential of the settings: it stays until the files give something that can be used. */
   initial: T;
   /** Makes of the files' texts what is used. Throws when that is impossible: then the old one stays. */
   load: (texts: readonly string[]) => T;

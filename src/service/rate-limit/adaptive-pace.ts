@@ -1,16 +1,16 @@
-/** How fast we go where the limit is not known, or where the service finds even the known one too fast. */
+/** The pace for a limit that is not known, or that the service finds too fast though it is known. */
 export interface Pace {
   /** Requests a second; null: as fast as the known limits allow. */
   perSecond: number | null;
-  /** Whether the service has ever said "slow down": until then the pace doubles, afterwards it creeps. */
+  /** True if the service has ever said "slow down": until then the pace doubles, afterwards it creeps. */
   isLearnt: boolean;
   /** When it last went down, monotonic. */
   slowedAtMs: number;
   /** When it last went up or down. */
   changedAtMs: number;
-  /** Where it last was too fast; null: nowhere yet. */
+  /** The pace that was last too fast; null: none yet. */
   ceilingPerSecond: number | null;
-  /** How often it fell in a row, before it was back at the configured limit for a while. */
+  /** The number of falls in a row, before it was back at the configured limit for a while. */
   falls: number;
 }
 
@@ -18,18 +18,21 @@ const firstPerSecond = 10;
 const slowestPerSecond = 1 / 60;
 /** Faster than this no service of this family is asked without having said so. */
 const fastestPerSecond = 1_000;
-/** How far the pace falls when it was too fast; and when it was hardly used, so that it says little of what would be right. */
+/**
+ * The factors by which the pace falls when it was too fast; and when it was hardly used, so that it says little of what
+ * would be right.
+ */
 const fall = { used: 0.9, unused: 0.5 };
 /** It rises again by so much for each request that passes, and by no more than so much a second: one answer of 429 in some sixty. */
 const rise = { eachRequest: 0.0018, eachSecond: 0.01 };
-/** So far below the ceiling it rises faster: a fall that was too deep must not cost a minute. */
+/** Far below the ceiling it rises faster: a fall that was too deep must not cost a minute. */
 const far = { below: 0.85, eachRequest: 0.005, eachSecond: 0.05 };
 /** Back to a configured limit it goes in seconds: one answer of 429 is a slip. The second one in a row says that the limit is another. */
 const riseToKnown = { eachRequest: 0.02, eachSecond: 0.1 };
-/** So long after its last fall the next one is a slip again. */
+/** Long after its last fall the next one is a slip again. */
 const forgetFallsMs = 60_000;
 
-/** Where a limit is configured there is nothing to learn until the service contradicts it. */
+/** With a configured limit there is nothing to learn until the service contradicts it. */
 export function firstPace(limitIsKnown: boolean, nowMs: number): Pace {
   return {
     perSecond: limitIsKnown ? null : firstPerSecond,

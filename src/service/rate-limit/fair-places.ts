@@ -1,13 +1,13 @@
 /**
- * How the nodes of a cluster share one limit. A limit of so many requests is so many places; each is one node's at a time, and
- * goes to another only when no request that used it counts at the service any more. Whatever the nodes do and however late they
- * do it, in sum they hold no more places than the limit has requests.
+ * The shares of a cluster's nodes in one limit. A limit of so many requests is so many places; each is one node's at a
+ * time, and goes to another only when no request that used it counts at the service any more. Whatever the nodes do and
+ * however late they do it, in sum they hold no more places than the limit has requests.
  */
 
-/** What is known of a node when places are handed out. */
+/** The facts about a node when places are handed out. */
 export interface Taker {
   name: string;
-  /** How many places it could use. */
+  /** The number of places it could use. */
   demand: number;
 }
 
@@ -15,8 +15,8 @@ export interface Taker {
 const idlePart = 4;
 
 /**
- * How many places each node should have. Pure, and the same on every node. Each gets what it could use, as far as that is fair;
- * what is left over goes to those that could use more, and of the rest an idle node keeps a few.
+ * The number of places each node should have. Pure, and the same on every node. Each gets what it could use, as far as
+ * that is fair; what is left over goes to those that could use more, and of the rest an idle node keeps a few.
  * @param turn where there are fewer places than nodes, each has its turn
  */
 export function fairPlaces(places: number, takers: readonly Taker[], turn: number): Map<string, number> {
@@ -39,7 +39,7 @@ export function fairPlaces(places: number, takers: readonly Taker[], turn: numbe
 }
 
 /**
- * What a node does about one limit, in the transaction in which no other node changes its places. Pure.
+ * A node's step about one limit, in the transaction in which no other node changes its places. Pure.
  * @param requests the limit
  * @param held what all others hold, and what still rests after nodes that are gone
  * @param mine what its row says that it holds

@@ -3,7 +3,7 @@ import { type RateLimit, type SlidingSlots, shortestWindowRate } from './sliding
 /** An idle node could use a little more than it did. */
 const moreThanPeak = 1.25;
 
-/** What this process may use of each limit: all of it, or as a node of a cluster so many places. */
+/** This process's part of each limit: all of it, or as a node of a cluster so many places. */
 export class LimitShare {
   #wasShort = false;
 
@@ -37,7 +37,7 @@ export class LimitShare {
     this.#wasShort = true;
   }
 
-  /** By limit: how many places could be used, from what happened since this was asked last. */
+  /** The number of places that could be used, by limit, from the events since this was asked last. */
   takeDemand(): number[] {
     const isShort = this.#wasShort;
     this.#wasShort = false;

@@ -3,7 +3,7 @@ import { SlidingSlots } from './sliding-slots.js';
 export interface RateLimitAdvice {
   /** Requests that the service still takes; null: it does not say. */
   remaining: number | null;
-  /** How long until it counts anew, in milliseconds; null: it does not say. */
+  /** The time until it counts anew, in milliseconds; null: it does not say. */
   resetMs: number | null;
   /** The limits that it names. */
   policies: { requests: number; windowMs: number }[];
@@ -14,9 +14,9 @@ const longestMs = 24 * 3_600_000;
 const epochFrom = 1_000_000_000;
 
 /**
- * What a service says of its limit beside its answers: `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers,
- * structured fields such as `"default";r=50;t=30`), the three headers of its earlier versions, and the older `X-RateLimit-*`, whose
- * reset some give as seconds and others as Unix time.
+ * The headers in which a service tells its limit beside its answers: `RateLimit` and `RateLimit-Policy`
+ * (draft-ietf-httpapi-ratelimit-headers, structured fields such as `"default";r=50;t=30`), the three headers of its
+ * earlier versions, and the older `X-RateLimit-*`, whose reset some give as seconds and others as Unix time.
  * @param headers with names in lower case
  * @returns null where it says nothing that makes sense
  */
@@ -89,7 +89,7 @@ const dateForms = new RegExp(
 );
 
 /**
- * How long the service asks us to wait: seconds or an HTTP date (RFC 9110, 10.2.3).
+ * The time that the service asks us to wait: seconds or an HTTP date (RFC 9110, 10.2.3).
  * @returns milliseconds, at most a day; 0 for a date in the past; null when the header is absent or makes no sense
  */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | null {
@@ -131,7 +131,7 @@ export class AnnouncedLimits {
       for (const [name, { untilMs }] of this.#named) if (untilMs <= now) this.#named.delete(name);
   }
 
-  /** So many nodes send requests of the account: each takes its part. */
+  /** The number of nodes that send requests of the account: each takes its part. */
   divideBy(nodes: number): void {
     this.#nodes = nodes;
     for (const { slots } of this.#named.values()) this.#divide(slots);

@@ -23,7 +23,7 @@ export interface Turn {
   heed(throttled: boolean, advice: RateLimitAdvice | null): void;
 }
 
-/** How long a request waits for its slot. One that would wait longer is told so: a limit of a day may be used up by noon. */
+/** The time that a request waits for its slot. One that would wait longer is told so: a limit of a day may be used up by noon. */
 export const longestSlotWaitMs = 10_000;
 
 /** Node runs a timer that is longer at once. */
@@ -36,7 +36,7 @@ const longestTimerMs = 2 ** 31 - 1;
 export class RateLimiter {
   readonly share: LimitShare;
   readonly #connections: PQueue<PriorityLine, QueueAddOptions>;
-  /** What waits for a slot. */
+  /** A request that waits for a slot. */
   readonly #waiting = new PriorityLine<Waiting>();
   readonly #limits: SlidingSlots[];
   #knownPerSecond: number | null;
@@ -104,7 +104,7 @@ export class RateLimiter {
   }
 
   /**
-   * What long windows hold already, whichever process sent it. Called while nothing is under way.
+   * The requests that long windows hold already, whichever process sent them. Called while nothing is under way.
    * @param agesMs how long ago each request was answered at the latest, the oldest first
    * @param longerThanMs windows up to this length were waited out instead
    */
@@ -211,7 +211,7 @@ export class RateLimiter {
     return { slots, notNow: null };
   }
 
-  /** What the next request has to wait for longest; null: for nothing. */
+  /** The limit that the next request has to wait for longest; null: none. */
   #longestWait(now: number): { reason: Fact; waitMs: number } | null {
     let reason = (): Fact => ({ code: 'slowed_down' });
     let longestMs = 0;
@@ -241,8 +241,8 @@ export class RateLimiter {
 }
 
 /**
- * What waits for its turn: higher priorities first, then in the order in which it came. p-queue's own queue keeps up to a hundred
- * entries that have left it, and so their requests, alive for the garbage collector to copy.
+ * The waiting requests: higher priorities first, then in the order in which they came. p-queue's own queue keeps up to
+ * a hundred entries that have left it, and so their requests, alive for the garbage collector to copy.
  */
 class PriorityLine<T = () => Promise<unknown>> {
   readonly #waiting: { priority: number; one: T }[] = [];
@@ -278,7 +278,7 @@ interface Waiting {
   resolve: (taken: Taken) => void;
 }
 
-/** What a request got when its turn came. */
+/** The outcome of a request's wait. */
 interface Taken {
   slots: readonly SlidingSlots[];
   notNow: Fact | null;

@@ -15,7 +15,7 @@ export interface RateLimit {
 export class SlidingSlots {
   readonly requests: number;
   readonly windowMs: number;
-  /** How many of the slots may be used here: all of them, or this node's share. */
+  /** The number of slots that may be used here: all of them, or this node's share. */
   places: number;
   #underWay = 0;
   /** When the slots of answered requests are free again, the earliest first; what lies before `#first` is free. */
@@ -29,7 +29,7 @@ export class SlidingSlots {
     this.places = requests;
   }
 
-  /** How long until a slot is free: 0 is now, Infinity as long as every slot belongs to a request under way. */
+  /** The time until a slot is free: 0 is now, Infinity as long as every slot belongs to a request under way. */
   waitMs(nowMs: number): number {
     const inUse = this.inUse(nowMs);
     if (inUse < this.places) return 0;
@@ -74,8 +74,8 @@ export class SlidingSlots {
 }
 
 /**
- * Requests a second that the limit with the shortest window allows: how fast requests follow each other. What a longer window
- * allows on average (10,000 a day are 0.12/s) says nothing of that; its slots are counted. Null: no limit is known.
+ * Requests a second that the limit with the shortest window allows: how fast requests follow each other. The average of
+ * a longer window (10,000 a day are 0.12/s) says nothing of that; its slots are counted. Null: no limit is known.
  */
 export function shortestWindowRate(limits: readonly { requests: number; perSeconds: number }[]): number | null {
   if (limits.length === 0) return null;

@@ -5,7 +5,10 @@ import type { TimedExchange, WireExchange } from './wire-exchange.js';
 
 /** Requests that show who we are, and show it once more with something newer when the service answers 401. */
 export class AuthorisedTransport {
-  /** What was in use when the service, or the one who gives tokens, refused us for good; null: that has not happened. */
+  /**
+   * The credential that was in use when the service, or the one who gives tokens, refused us for good; null: that has
+   * not happened.
+   */
   #refusedWith: string | null = null;
 
   constructor(
@@ -50,7 +53,7 @@ export class AuthorisedTransport {
   }
 
   /**
-   * Whether there is something else to show than what was refused last.
+   * True if there is another credential to show than the one that was refused last.
    * @param sinceMs milliseconds since 1970: for what was refused before this process began
    * @param whereNothingTells the answer for what comes from no file (from the environment, or the settings), and may be another
    * one since this process began, until it is refused once
@@ -64,7 +67,7 @@ export class AuthorisedTransport {
     return Math.max(this.connections.changedAtMs() ?? 0, changedAtMs) > sinceMs;
   }
 
-  /** Whether a 401 has something newer to go with; an exchange: why there is none. */
+  /** True if a 401 has something newer to go with; an exchange: the reason why there is none. */
   async #hasOther(
     exchange: WireExchange,
     proof: number | undefined,

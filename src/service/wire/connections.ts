@@ -21,7 +21,7 @@ interface ConnectionsOptions extends Watching {
   openClient?: OpenClient | undefined;
 }
 
-/** What connections are made with. */
+/** The options of new connections. */
 interface Material {
   ca?: string[];
   cert?: string;
@@ -60,7 +60,7 @@ export class Connections {
     this.renew();
   }
 
-  /** What is under way ends on the connections that it has; what comes goes over new ones. */
+  /** Requests under way end on the connections that they have; new ones go over new connections. */
   renew(): void {
     this.#pool.retire();
     for (const pool of this.#retired) if (pool.open.size === 0) this.#retired.delete(pool);

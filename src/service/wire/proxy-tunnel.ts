@@ -8,12 +8,12 @@ interface ProxyOptions {
   url: string;
   /** Beside CONNECT. */
   headers: Record<string, string>;
-  /** How a proxy is spoken to whose address is https. */
+  /** The connection to a proxy whose address is https. */
   tls: ConnectionOptions;
   timeoutMs: number;
 }
 
-/** What the proxy said instead of opening a tunnel. Nothing has left for the service. */
+/** The proxy's answer instead of a tunnel. Nothing has left for the service. */
 class ProxyRefusal extends Error {
   readonly code = 'WAYBILL_PROXY_REFUSAL';
 

@@ -36,7 +36,7 @@ export interface TransportOptions {
   nowMs: () => number;
   /** Durations go by it: the clock on the wall may be set while a request is under way. */
   monotonicMs: () => number;
-  /** What puts a request on the wire and reads its answer, as text; absent: undici. */
+  /** The wire that sends a request and reads its answer, as text; absent: undici. */
   adapter?: AxiosAdapter;
 }
 
@@ -57,7 +57,7 @@ export interface TransportRequest {
 /** An exchange, and which proof it showed; absent: none. */
 type ProvenExchange = TimedExchange & { proof?: number | undefined };
 
-/** What a request passes on its way through axios, and what is known of its last try. A class: axios copies plain objects. */
+/** The state of a request on its way through axios, and of its last try. A class: axios copies plain objects. */
 class Journey {
   /** When the last try left the gate; null: it did not. */
   started: { atMs: number; monotonicMs: number } | null = null;
@@ -71,11 +71,11 @@ class Journey {
     /** Undefined: the path is the whole address. */
     readonly baseURL: string | undefined,
     readonly request: TransportRequest,
-    /** What it shows; null: a request for a token, which shows what it has to by itself. */
+    /** The credential that it shows; null: a request for a token, which shows its own. */
     readonly credential: Credential | null,
   ) {}
 
-  /** What is sent now. axios would copy all of it several times on the way to the adapter. */
+  /** The body that is sent now. axios would copy all of it several times on the way to the adapter. */
   fill(config: InternalAxiosRequestConfig, headers: Record<string, string>): void {
     const { method, path, query, body } = this.request;
     config.method = method;
@@ -178,7 +178,7 @@ export class Transport {
   }
 }
 
-/** What every request to the service says of us and of the answers that we read. */
+/** The headers of every request to the service: about us, and about the answers that we read. */
 const commonHeaders = {
   Accept: 'application/json, text/plain, */*',
   'Accept-Encoding': 'gzip, deflate, br',
@@ -226,7 +226,7 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
       journey.fill(config, options.adapter ? new AxiosHeaders(headers) : headers);
       journey.started = { atMs: nowMs(), monotonicMs: monotonicMs() };
       journey.neverConnected = false;
-      // What is said where tokens come from says nothing of the service's limits.
+      // An answer from the source of tokens says nothing of the service's limits.
       const heedHead = ({ status, headers }: AxiosResponse) => {
         const plain = plainHeaders(headers);
         if (journey.credential) heed(status === 429, readRateLimit(plain, nowMs()));
@@ -259,7 +259,8 @@ function pacedAdapter(options: TransportOptions, isClosed: () => boolean): Axios
         task,
         (r, windowMs) => {
           if (r === 'no proof' || ('held' in r && r.held)) return false;
-          // What found no connection keeps the pace of short windows, and is nothing that the service counts for a day.
+          // A request that found no connection keeps the pace of short windows, and is nothing that the service counts
+          // for a day.
           const isLong = windowMs > longestRestMs;
           return !('error' in r && isLong && neverReached.has(journey.exchangeOf(r.error).kind));
         },
@@ -288,7 +289,7 @@ function caused(cause: NotSent, config: InternalAxiosRequestConfig): AxiosError 
   return error;
 }
 
-/** What a request came to that had nothing to show. */
+/** The exchange of a request that had nothing to show. */
 export function exchangeOfFault(fault: CredentialFault): NotSent['exchange'] {
   if (fault.kind === 'refused') return { kind: 'no_credential', reason: fault.reason };
   if (fault.kind === 'not_sent') return { kind: 'not_sent', reason: fault.reason };

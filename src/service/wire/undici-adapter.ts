@@ -137,7 +137,7 @@ class Answer implements Dispatcher.DispatchHandler, Expiring {
 
 type Unpack = (body: Buffer, options: zlib.ZlibOptions & zlib.BrotliOptions) => Promise<Buffer>;
 const [gunzip, unbrotli] = [promisify(zlib.unzip), promisify(zlib.brotliDecompress)] as [Unpack, Unpack];
-/** By Content-Encoding. What is called `deflate` comes with the header of zlib, or without one. */
+/** The decoder of each Content-Encoding. A body called `deflate` comes with the header of zlib, or without one. */
 const unpackers: ReadonlyMap<string, Unpack> = new Map([
   ['gzip', gunzip],
   ['x-gzip', gunzip],
@@ -192,7 +192,7 @@ export class Pool {
     return { dispatcher, leave };
   }
 
-  /** What is under way ends on the connections that it has. */
+  /** Requests under way end on the connections that they have. */
   retire(): void {
     this.#isRetired = true;
     for (const free of this.#free.values()) for (const dispatcher of free.splice(0)) this.#close(dispatcher);

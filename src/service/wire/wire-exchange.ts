@@ -4,7 +4,7 @@ import type { buildConnector } from 'undici';
 import type { Fact } from '../../model/facts/fact.js';
 import { outside } from '../../model/outside.js';
 
-/** What came of one request, before it is judged. */
+/** The outcome of one request, before it is judged. */
 export type WireExchange =
   | {
       kind: 'answer';
@@ -35,7 +35,7 @@ export class NotSent extends Error {
   }
 }
 
-/** What axios calls a request that was given up, as at its deadline. */
+/** The code of axios for a request that was given up, as at its deadline. */
 export const deadlineCode = 'ERR_CANCELED';
 
 /** One request's exchange with its times. */
@@ -44,7 +44,7 @@ export interface TimedExchange {
   /** Wall clock when it left the rate limiter, in milliseconds; null when it never did. */
   startedAtMs: number | null;
   durationMs: number | null;
-  /** How many requests of it may have reached the service. */
+  /** The number of its requests that may have reached the service. */
   requests: number;
   /** It was answered 401 before, and went again with another credential. */
   repeatedAfter401?: true;
@@ -61,8 +61,8 @@ const certificateCode = /^(ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_T
 const tlsCode = /^(ERR_TLS_|ERR_SSL_|EPROTO)/;
 
 /**
- * What a failed request proves. In doubt is the safe answer: only errors known to come before the first byte are called
- * `unreachable`, because only then may the request go out again at once.
+ * The proof of a failed request. In doubt is the safe answer: only errors known to come before the first byte are
+ * called `unreachable`, because only then may the request go out again at once.
  * @param neverConnected whether the request was seen to wait for a connection that did not come about
  */
 export function exchangeOfError(error: AxiosError, neverConnected = false): WireExchange {
@@ -107,7 +107,7 @@ function whyCutOff({ message }: AxiosError, code: string): 'deadline' | 'too_lar
   return code === 'WAYBILL_BODY_TOO_LARGE' || message.startsWith('maxContentLength') ? 'too_large' : 'broken';
 }
 
-/** Of a header that may stand once only, what stands first counts. */
+/** If a header may stand once only, the first one counts. */
 const singleHeaders = new Set(['content-length', 'content-type', 'date', 'etag', 'location', 'retry-after', 'server']);
 
 /** Headers with lower-case names and text values. */
@@ -123,7 +123,7 @@ export function plainHeaders(headers: unknown): Record<string, string> {
   return plain;
 }
 
-/** What a request passes on its way. */
+/** The gates that a request passes on its way. */
 export interface Gate {
   /** Asked when the slot is taken, right before the first byte: null lets it go, a fact says why not. */
   ask(): Promise<Fact | null>;
@@ -134,9 +134,9 @@ export interface Gate {
   stillOpen?(): boolean;
   /** Told that the bytes leave right after this. @returns whether they may: what leaves has to be noted first */
   leaves?(): boolean;
-  /** Whether it has been shut for good, so that waiting for a slot is no use. */
+  /** True if it has been shut for good, so that waiting for a slot is no use. */
   isShut?(): boolean;
-  /** What a request for a token has to pass, which goes before the request that needs it. Absent: the same. */
+  /** The gate of a request for a token, which goes before the request that needs it. Absent: the same. */
   readonly beforeIt?: Gate;
 }
 

@@ -15,7 +15,7 @@ const finding = findingsOf('service');
 const dayMs = 86_400_000;
 const connectMs = 10_000;
 
-/** Whether the service can be reached, and its certificate. Opens a connection and sends no request. */
+/** Checks that the service can be reached, and its certificate. Opens a connection and sends no request. */
 export async function checkConnection({ service }: Settings, nowMs: number): Promise<Finding[]> {
   const url = new URL(service.baseUrl);
   if (service.proxy)

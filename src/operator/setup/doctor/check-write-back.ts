@@ -10,7 +10,7 @@ import { type Finding, findingsOf, listed } from './finding.js';
 
 const finding = findingsOf('erp');
 
-/** Whether the account of the write-back may do what it has to, and nothing else. Its statements are explained, never run. */
+/** Checks that the account of the write-back may do its work, and nothing else. Its statements are explained, never run. */
 export async function checkWriteBack(settings: Settings): Promise<Finding[]> {
   const { erp, writeBack } = settings;
   if (!writeBack.enabled) return [];
@@ -68,7 +68,7 @@ const clearPendingOf = ({ writeBack }: Settings, kind: WriteBackKind) =>
 interface Account {
   user: string;
   host: string;
-  /** What it may write, in words: `INSERT, UPDATE on erp.waybill_orders`. */
+  /** The account's rights to write, in words: `INSERT, UPDATE on erp.waybill_orders`. */
   rights: string[];
 }
 
@@ -133,7 +133,7 @@ async function problemOf(
   return null;
 }
 
-/** What the account may write beside the side tables and the tables that own statements name. Pure. */
+/** The account's further rights to write, beside the side tables and the tables that own statements name. Pure. */
 export function excessOf(rights: readonly string[], tables: readonly string[], statements: string): string[] {
   return rights.filter((right) => {
     const on = right.slice(right.indexOf(' on ') + ' on '.length);

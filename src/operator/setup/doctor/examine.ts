@@ -14,7 +14,7 @@ import { checkStoreAccount } from './store-account.js';
 interface Surroundings {
   nowMs: () => number;
   askSystemd?: AskSystemd;
-  /** Of several sources only this one's ERP. */
+  /** Only this one's ERP, if there are several sources. */
   source?: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 /** error: it does not work. warning: it works, and will hurt. note: worth knowing. ok: looked at, and well. */
 export type Severity = 'error' | 'warning' | 'note' | 'ok';
 
-/** Where a finding belongs. */
+/** The section of a finding. */
 export type Part = 'configuration' | 'erp' | 'mapping' | 'store' | 'service' | 'machine';
 
 export interface Finding {

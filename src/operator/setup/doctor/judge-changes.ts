@@ -2,7 +2,10 @@ import type { Settings } from '../../../config/settings.js';
 import { type ExcludedOrders, withoutStartInWords } from '../../foresee-delivery.js';
 import { type Finding, findingsOf } from './finding.js';
 
-/** How late edits are found that no change of `changedAt` shows. Pure. @param withoutTime rows that hold NULL there */
+/**
+ * The delay with which edits are found that no change of `changedAt` shows. Pure. @param withoutTime rows that hold
+ * NULL there
+ */
 export function judgeChanges(
   { capture, orders, customers }: Pick<Settings, 'capture' | 'orders' | 'customers'>,
   withoutTime: { orders: number; customers: number },

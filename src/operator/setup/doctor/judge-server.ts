@@ -1,6 +1,6 @@
 import { type Finding, findingsOf, type Part } from './finding.js';
 
-/** What a database says of itself. */
+/** The database's own words about itself. */
 export interface ServerFacts {
   version: string;
   charset: string;

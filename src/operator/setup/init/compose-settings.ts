@@ -4,7 +4,7 @@ import { harmlessLine } from '../../../model/redact.js';
 import type { Answers, Draft } from './draft.js';
 import { FILLED } from './few-values.js';
 
-/** Where the ERP and the service are, as the settings say it: without secrets, with the files that hold them. */
+/** The addresses of the ERP and the service, as settings: without secrets, with the files that hold them. */
 export interface Places {
   erp: Readonly<Record<string, unknown>>;
   service: Readonly<Record<string, unknown>>;
@@ -12,7 +12,7 @@ export interface Places {
 
 type Tree = Record<string, unknown>;
 
-/** How often everything is read where no column says what changed. */
+/** The interval at which everything is read if no column says what changed. */
 const SWEEP_MINUTES_WITHOUT_CHANGES = 15;
 
 /** The settings, as they stand in the file. Pure. */
@@ -167,7 +167,7 @@ export function composeYaml(
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
 
-/** What the schema adds stands below what is always true. */
+/** The parts that the schema adds stand below those that are always true. */
 function joined(
   base: Readonly<Record<string, string>>,
   added: Readonly<Record<string, string>>,

@@ -3,9 +3,9 @@ import type { CatalogueTable } from '../../../erp/catalogue.js';
 /** Field of the service → how the mapping makes it. */
 export type FieldDraft = string | readonly string[] | Readonly<Record<string, unknown>>;
 
-/** How an ERP is read, as far as its schema says it. Which orders are meant and in what money, the answers say. */
+/** The reading of an ERP, as far as its schema says it. Which orders are meant and in what money, the answers say. */
 export interface Draft {
-  /** What the schema is, for people. */
+  /** The name of the schema, for people. */
   title: string;
   /** The tables that the queries name: for the grants. */
   tables: readonly CatalogueTable[];
@@ -64,7 +64,7 @@ export interface Pending {
   isWritten: boolean;
 }
 
-/** What the person, a flag or the data says. */
+/** The answer of the person, a flag or the data. */
 export interface Answers {
   installation: string;
   timeZone: string;
@@ -73,6 +73,6 @@ export interface Answers {
   pending: string | null;
   /** all, or the first date or key, as the column writes it. */
   startFrom: string;
-  /** What becomes of lines without a SKU; null: their order is parked. */
+  /** The treatment of lines without a SKU; null: their order is parked. */
   textLines: 'skip' | { sku: string } | null;
 }

@@ -76,7 +76,7 @@ async function valuesOf(
   if (rows.length > most) return column.isInteger ? emptyOrNot(snapshot, table, column.name) : null;
   const values = await countValues(snapshot, from, name, { limit: most });
   const total = values.reduce((sum, { count }) => sum + count, 0);
-  // Where each row has a value of its own, the column is a number or a name of the row.
+  // If each row has a value of its own, the column is a number or a name of the row.
   if (column.kind !== 'boolean' && !/^enum/i.test(column.type) && values.length === total) return null;
   // An amount that many rows happen to share tells nothing; a factor that is nearly always 1 does.
   if (isFraction(column) && ![null, 0, 1].includes(numberIn(values[0]?.value))) return null;

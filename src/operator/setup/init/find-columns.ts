@@ -1,7 +1,7 @@
 import type { CatalogueColumn, CatalogueTable } from '../../../erp/catalogue.js';
 import { type ColumnRole, columnWords, fold } from './words.js';
 
-/** By its type; or a text or a whole number, whose values have to show it. Not who did it, such as created_by. */
+/** Judged by its type; or a text or a whole number, whose values have to show it. Not who did it, such as created_by. */
 const isTime = ({ kind, isInteger, name }: CatalogueColumn) =>
   kind === 'time' || kind === 'date' || ((kind === 'text' || isInteger) && !/(by|von|user|id)$/.test(fold(name)));
 /** Not what points to another table, such as fk_product_price. */
@@ -10,7 +10,7 @@ const isMoney = ({ kind, isInteger }: CatalogueColumn) => kind === 'number' && !
 const isWord = ({ kind }: CatalogueColumn) => kind === 'text' || kind === 'number';
 const isText = ({ kind }: CatalogueColumn) => kind === 'text';
 
-/** What a column of each role can be. */
+/** The columns that can play each role. */
 const fits: Record<ColumnRole, (column: CatalogueColumn) => boolean> = {
   'customer.key': isWord,
   'customer.code': isWord,

@@ -139,7 +139,7 @@ async function chooseAmong(interview: Interview, named: readonly KnownErp[]): Pr
 /** Accounts that may do everything: Waybill gets one of its own. */
 const MIGHTY = /^(root|postgres|mysql|admin|sa|odoo|dolibarr|frappe)$/i;
 
-/** What an administrator types, so that the account can read these tables and nothing else. */
+/** The commands for an administrator, so that the account can read these tables and nothing else. */
 function grantsFor({ tables }: Draft, { account }: ErpDialect, { erp }: Places): string[] {
   const { user = '', database = '' } = erp as { user?: string; database?: string };
   const name = MIGHTY.test(user) ? 'waybill_reader' : user;

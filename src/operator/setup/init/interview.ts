@@ -1,4 +1,4 @@
-/** What only a person, or a flag, can say. */
+/** The questions that only a person, or a flag, can answer. */
 export interface Question {
   /** The flag that answers it, without its dashes. */
   name: string;
@@ -8,7 +8,7 @@ export interface Question {
   choices?: readonly Choice[];
   /** An answer that is no guess: --yes takes it. */
   suggestion?: string | undefined;
-  /** What --yes takes it for: then the report names it. */
+  /** The answer that --yes assumes: then the report names it. */
   reason?: string;
   /** Offered on the terminal, where a person confirms it with Enter. --yes never takes it. */
   likely?: string | undefined;
@@ -24,10 +24,10 @@ export class InitError extends Error {
   override readonly name = 'InitError';
 }
 
-/** Answers from flags, from a person, or else from the suggestions. What stays open is kept, so that all is said at once. */
+/** Answers from flags, from a person, or else from the suggestions. Open questions are kept, so that all are said at once. */
 export class Interview {
   readonly open: Question[] = [];
-  /** What was answered without asking anybody, for the report. */
+  /** Answers that came without asking anybody, for the report. */
   readonly settled: { name: string; value: string; reason: string }[] = [];
 
   private readonly given: Map<string, string>;
@@ -74,7 +74,7 @@ export class Interview {
     }
   }
 
-  /** What the data itself says, unless a flag says otherwise. */
+  /** The answer of the data itself, unless a flag says otherwise. */
   settle(name: string, value: string, reason: string, problem: (text: string) => string | null = () => null): string {
     const given = this.checkedFlag(name, problem);
     if (given === undefined) this.settled.push({ name, value, reason });

@@ -8,8 +8,9 @@ import { candidates, type GivenColumns } from './find-columns.js';
 import { InitError } from './interview.js';
 
 /**
- * How a column is compared with a date: as a `time` (written, or counted since 1970), or as a number such as 20260103.
- * `none`: its values are no dates, or dates whose order is not that of their texts; `empty`: there are no values.
+ * The comparison of a column with a date: as a `time` (written, or counted since 1970), or as a number such as
+ * 20260103. `none`: its values are no dates, or dates whose order is not that of their texts; `empty`: there are no
+ * values.
  */
 export type DateForm = 'time' | 'compact' | 'none' | 'empty';
 
@@ -20,7 +21,7 @@ export async function dateFormOf(snapshot: ErpSnapshot, from: Sql, column: strin
   const [typed] = (await snapshot.query(sql`SELECT ${name} AS v FROM ${from} WHERE 1=0`, doing)).columns;
   if (typed && timeFormOfColumn(typed) !== null) return 'time';
   const some = sql`SELECT CAST(${name} AS CHAR(40)) AS v FROM ${from} LIMIT ${rowsLookedAt}`;
-  // What stands for "no date" is no value.
+  // A value that stands for "no date" does not count.
   const missing = rawSql(`'', '0', '0000-00-00', '0000-00-00 00:00:00'`);
   const { rows } = await snapshot.query(
     sql`SELECT MIN(v) AS lowest, MAX(v) AS highest FROM (${some}) s WHERE v NOT IN (${missing})`,
@@ -32,7 +33,7 @@ export async function dateFormOf(snapshot: ErpSnapshot, from: Sql, column: strin
 
 const rowsLookedAt = { text: `${ROWS_LOOKED_AT}`, kind: 'number' } as const;
 
-/** By the first and the last value in the order of texts. Pure. */
+/** Judged by the first and the last value in the order of texts. Pure. */
 function formOfRange(lowest: string, highest: string): DateForm {
   const [first, last] = [formOf(lowest), formOf(highest)];
   // Counts of another length are sorted otherwise as texts.

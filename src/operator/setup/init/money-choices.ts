@@ -3,7 +3,7 @@ import type { CatalogueColumn, CatalogueTable } from '../../../erp/catalogue.js'
 import { columnsFor, isNumber } from './find-columns.js';
 import { type ColumnRole, fold } from './words.js';
 
-/** Whether whole numbers are an amount in the unit of the currency (19) or in its hundredths (1999). */
+/** Tells if whole numbers are an amount in the unit of the currency (19) or in its hundredths (1999). */
 export type MoneyUnit = 'major' | 'minor';
 
 /** One way to take the money of a line. */
@@ -22,7 +22,7 @@ export interface MoneyWay {
   discount?: DiscountUnit;
 }
 
-/** What the discount of a line is: 7 for 7 %, 0.07 for 7 %, or nothing that is taken off. */
+/** The meaning of a line's discount: 7 for 7 %, 0.07 for 7 %, or nothing that is taken off. */
 export const discountUnits = ['percent', 'fraction', 'none'] as const;
 export type DiscountUnit = (typeof discountUnits)[number];
 

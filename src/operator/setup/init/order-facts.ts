@@ -6,7 +6,7 @@ import { currencyIn } from './currency-sources.js';
 import type { Draft } from './draft.js';
 import { type DateForm, dateFormOf } from './look-at-values.js';
 
-/** What the orders of an ERP hold where somebody has to choose: each value with how often it is there. */
+/** The values in an ERP's orders where somebody has to choose, each with its count. */
 export interface OrderFacts {
   statuses: ValueCount[];
   /** Empty where none of them is a code. */
@@ -15,7 +15,7 @@ export interface OrderFacts {
   /** Empty where the start is no date, or one that is counted since 1970. */
   years: ValueCount[];
   start: DateForm;
-  /** Whether the status, the company and the start are numbers. */
+  /** True if the status, the company and the start are numbers. */
   isNumber: { status: boolean; company: boolean; start: boolean };
   /** Lines without a SKU: those with an amount, and those without. */
   linesWithoutSku: { priced: number; texts: number };

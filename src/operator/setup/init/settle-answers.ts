@@ -197,7 +197,7 @@ async function textLinesOf(interview: Interview, { linesWithoutSku }: OrderFacts
   const answer = await interview.answer({
     name: 'text-lines',
     text: `${reason}. A SKU for them, or skip: those without a price are left out, the others need a person.`,
-    // What has no price changes no money; of what has one a person decides.
+    // A line without a price changes no money; about one with a price a person decides.
     ...(priced === 0 && { suggestion: 'skip', reason }),
   });
   return answer === null || answer === 'skip' ? 'skip' : { sku: answer };

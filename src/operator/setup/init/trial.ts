@@ -2,7 +2,7 @@ import type { ErpDatabase } from '../../../db/erp-database.js';
 import { databaseErpReader } from '../../../erp/database-erp-reader.js';
 import { ErpError, type ErpSource } from '../../../erp/erp-reader.js';
 
-/** What the mapping makes of some real orders: read the way capture reads them. */
+/** The mapping applied to some real orders: read the way capture reads them. */
 export interface Trial {
   orders: number;
   /** Orders whose header has a total that could be compared, and how many of these agree with their lines. */
@@ -10,7 +10,7 @@ export interface Trial {
   agreeing: number;
   /** Sum of the lines of the orders that agree, in minor units. */
   linesTotal: bigint;
-  /** What the database or the reader has against the mapping itself. */
+  /** The objections of the database or the reader to the mapping itself. */
   error: ErpError | null;
 }
 

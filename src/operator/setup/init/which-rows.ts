@@ -53,7 +53,7 @@ export async function askRows(interview: Interview, request: RowsRequest): Promi
   }
 }
 
-/** What `COLUMN=VALUE,VALUE` says; null for `none`, a text for what is wrong with it. */
+/** Parses `COLUMN=VALUE,VALUE`; null for `none`, a text for a fault. */
 function parseChoice(
   { table, told }: RowsRequest,
   text: string,

@@ -1,5 +1,5 @@
 /**
- * What tables and columns are called where it is not agreed on: pieces of English, German, French, Spanish and Italian
+ * The names of tables and columns where none is agreed on: pieces of English, German, French, Spanish and Italian
  * names, and the usual short forms. Names are compared in small letters, without accents and separators.
  */
 
@@ -94,7 +94,7 @@ export const columnWords = {
   ],
 } as const satisfies Record<string, readonly RegExp[]>;
 
-/** What many orders share: their kind, company, client or year. */
+/** Properties that many orders share: their kind, company, client or year. */
 const SHARED =
   /(type|typ|(?<!p)art|kind|kz|company|firma|fa|mandant|mandt|client|tenant|entity|branch|filiale|year|jahr|gj)(id|no|nr|num|code)?$/;
 

@@ -14,7 +14,7 @@ import { outcomeOf, type RecordCounts, type ShownOrder, showOrder } from './show
 /** Amounts in minor units, as text. */
 export interface MoneyTotal {
   currency: string;
-  /** What could be sent. */
+  /** Records that could be sent. */
   orders: number;
   amount: string;
   /** The orders, sendable or not, whose lines and whose total in the ERP are both known. */
@@ -34,7 +34,7 @@ export interface Preview {
   totals: MoneyTotal[];
   brakes: HeldFact[];
   stopped: string | null;
-  /** Of the keys that were asked for: the rows that may not be sent, and why; and those that no row has. */
+  /** Among the keys that were asked for: the rows that may not be sent, with the reason; and those that no row has. */
   ineligible: Standing[];
   unknownKeys: string[];
 }
@@ -46,14 +46,14 @@ export interface PreviewOptions {
   limit?: number;
   /** Handed orders in full, one by one. */
   onOrder?: (order: ShownOrder) => void | Promise<void>;
-  /** How many orders are handed over. */
+  /** The number of orders to hand over. */
   shown?: number;
   signal?: AbortSignal;
   onProgress?: CaptureOptions['onProgress'];
 }
 
 /**
- * What the next pass would make of the ERP, and why: capture's own dry run, and the conditions that it reads with. Writes
+ * The next pass over the ERP, with its reasons: capture's own dry run, and the conditions that it reads with. Writes
  * nothing and sends nothing; memory does not grow with the number of orders.
  */
 export async function previewRecords(
@@ -70,7 +70,7 @@ export async function previewRecords(
     dryRun: true,
     ...(keys && { filter: { entity: 'order', keys } }),
     ...(onProgress && { onProgress }),
-    // Pages no larger than what is wanted. What is sent already does not count for capture, but does here.
+    // Pages no larger than what is wanted. A record that is sent already does not count for capture, but does here.
     ...(Number.isFinite(limit) && { limit }),
     signal: signal ? AbortSignal.any([signal, enough.signal]) : enough.signal,
     onTouched: (records) => {

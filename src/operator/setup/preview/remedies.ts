@@ -179,12 +179,12 @@ function columnOfField(settings: Mapping, name: 'qty' | 'sku', isQuoted = true):
   return isQuoted ? quoted(settings, column) : column;
 }
 
-/** Whether the price of each line is what its amount is divided into. Then rounding never changes a price. */
+/** True if the price of each line is what its amount is divided into. Then rounding never changes a price. */
 function pricesAreWorkedOut({ orders: { lines } }: Mapping): boolean {
   return (lines.amount ?? lines.discount ?? lines.unit) !== undefined;
 }
 
-/** Whether the column is the price of a line, and is sent as it stands. */
+/** True if the column is the price of a line, and is sent as it stands. */
 function isPlainPrice({ isLine, settings }: Place, column: string): boolean {
   if (!isLine || pricesAreWorkedOut(settings)) return false;
   const own = column.toLowerCase();

@@ -8,7 +8,7 @@ import { composeUpdate } from '../../../outbound/outbox/compose-update.js';
 import { canonicalJson } from '../../../outbound/outbox/content-hash.js';
 import { wireBody } from '../../../outbound/outbox/idempotency-key.js';
 
-/** What would become of records of one kind. */
+/** The fate of records of one kind. */
 export interface RecordCounts {
   create: number;
   update: number;
@@ -89,7 +89,7 @@ function requestOf(
   return update && { method: update.method, body: canonicalJson(update.body) };
 }
 
-/** What becomes of a record, in one word. */
+/** The fate of a record, in one word. */
 export function outcomeOf({ outcome, parked }: JudgedRow): keyof RecordCounts {
   if (parked !== null) return 'parked';
   if (outcome === 'unchanged' || 'reason' in outcome) return 'unchanged';

@@ -5,7 +5,7 @@ import type { Ground } from './ground.js';
 const otherHeaders = ['Idempotency-Key', 'X-Idempotency-Key', 'X-Request-Id', 'X-Request-Code'];
 const otherFields = ['idempotency_key', 'request_code', 'request_id', 'external_id', 'client_reference'];
 
-/** Where the key may be wanted, the likeliest first: what the settings say, what a person names, and usual names. */
+/** The places where the key may be wanted, the likeliest first: the settings' own, one that a person names, and usual names. */
 export function keyPlaces(
   configured: { in: 'header' | 'body'; header: string; field: string; quoted: boolean },
   named: { headers: readonly string[]; fields: readonly string[] },
@@ -68,7 +68,7 @@ async function tryPlace(ground: Ground, place: KeyPlace): Promise<KeyTrial> {
   return { place, first, again, otherKey: await send('the same order, another key', records.newKey()) };
 }
 
-/** What follows from the key once its place is known. */
+/** The conclusions about the key once its place is known. */
 export async function askAboutKey(ground: Ground, place: KeyPlace): Promise<void> {
   const { evidence, records, key, customerCode } = ground;
   const order = evidence.orderRecord as JsonObject;

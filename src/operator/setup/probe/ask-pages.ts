@@ -19,7 +19,7 @@ export function pageRequest({ service, invoices }: Settings, page: number, limit
   return { method: 'GET', path: service.endpoints.listInvoices.path, query };
 }
 
-/** How the list of invoices begins, and how large a page may be. */
+/** The number of the first page of invoices, and the largest page size. */
 export async function askForPages(settings: Settings, questions: Questions): Promise<PageEvidence> {
   const page = (what: string, number: number, limit: number) =>
     questions.ask(what, pageRequest(settings, number, limit));
@@ -28,7 +28,7 @@ export async function askForPages(settings: Settings, questions: Questions): Pro
   const zeroAgain = await page('page 0 again', 0, 1);
   const pages: PageEvidence = { zero, one, zeroAgain, sizes: [] };
   const [first = settings.invoices.paging.firstPage] = Object.values(firstPage(pages).settings);
-  // Where a large page is refused, the largest that is taken lies between two that were asked for.
+  // If a large page is refused, the largest that is taken lies between two that were asked for.
   for (let limit = largestPage; ; ) {
     const got = await page(`a page of ${limit}`, first as number, limit);
     pages.sizes.push({ limit, page: got });

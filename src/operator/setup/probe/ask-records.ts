@@ -15,7 +15,7 @@ import type { Ground } from './ground.js';
 import type { Questions } from './questions.js';
 import { type Made, withKey } from './test-records.js';
 
-/** How many names of an id are tried in an address. */
+/** The number of names of an id to try in an address. */
 const mostIds = 4;
 
 /** Reads the order, and the customer, by what may be its id: the one that leads to it is the id. */
@@ -43,7 +43,7 @@ async function readBy(
   }
 }
 
-/** What a test record is changed to, and what has to stay; null: it has too few fields to see that. */
+/** The change to a test record, and the fields that have to stay; null: it has too few fields to see that. */
 function changeOf(
   entity: Entity,
   record: JsonObject,

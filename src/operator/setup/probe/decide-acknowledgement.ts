@@ -12,7 +12,7 @@ import {
   type ProbeEvidence,
 } from './evidence.js';
 
-/** How likely a field of this name is the id of a record, the likeliest first. */
+/** The likelihood that a field of this name is the id of a record, the likeliest first. */
 const idNames = [/^order_?id$/i, /^id$/i, /^(uu|gu)id$/i, /id$/i, /(^|_)(no|num|number|code|ref|reference|key)$/i];
 const oneWord = /^[\p{L}\p{N}_. -]{1,64}$/u;
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
@@ -30,7 +30,7 @@ export function orderIdPlaces(body: unknown, sent: readonly unknown[]): string[]
     .map(({ place }) => place);
 }
 
-/** Whether an answer shows this record, and not another one that the same id leads to. */
+/** True if an answer shows this record, and not another one that the same id leads to. */
 function shows(read: Evidence, record: JsonObject): boolean {
   if (!isDone(read)) return false;
   const { customer_code, note, items } = record;
@@ -38,15 +38,15 @@ function shows(read: Evidence, record: JsonObject): boolean {
   return holds(read, ...own, ...(Array.isArray(items) ? [Number(orderTotal(items as OrderItem[]))] : []));
 }
 
-/** Where the id of a record is, as a read of it has proven. Pure. */
+/** The place of a record's id, as a read of it has proven. Pure. */
 function provenPlace({ reads, orderRecord, customerRecord }: ProbeEvidence, entity: Entity): string | undefined {
   const record = entity === 'order' ? orderRecord : customerRecord;
   return record && reads.find((one) => one.entity === entity && shows(one.read, record))?.place;
 }
 
 /**
- * Where the answer to a created order holds its id: proven by a read; where orders can't be read, by its name, unless another
- * field might be it. A wrong id would change or remove somebody else's order. Pure.
+ * The place of the id in the answer to a created order: proven by a read; if orders can't be read, by its name, unless
+ * another field might be it. A wrong id would change or remove somebody else's order. Pure.
  */
 export function orderIdPlace(evidence: ProbeEvidence): string | undefined {
   const { order, orderRecord, reads } = evidence;
@@ -65,7 +65,7 @@ export function customerIdPlace(evidence: ProbeEvidence): string | undefined {
   return places.find((place) => lastName(place) === 'customer_code') ?? provenPlace(evidence, 'customer');
 }
 
-/** Where the answer to a created customer may name it: by our code, or by an id. */
+/** The name of a created customer in its answer: our code, or an id. */
 export function customerIdPlaces(customer: Evidence): string[] {
   const body = jsonOf(customer);
   const code = leavesOf(body).find(({ place }) => lastName(place) === 'customer_code')?.place;
@@ -74,7 +74,7 @@ export function customerIdPlaces(customer: Evidence): string[] {
 
 export const valuesOf = (record: JsonObject) => leavesOf(record).map(({ value }) => value);
 
-/** Where the acknowledgements of an order and of a customer hold their values. */
+/** The places of the values in the acknowledgements of an order and of a customer. */
 export function decideAcknowledgement(evidence: ProbeEvidence): Finding[] {
   return [ofOrder(evidence), ofCustomer(evidence)];
 }

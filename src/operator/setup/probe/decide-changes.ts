@@ -9,13 +9,13 @@ import {
   type ProbeEvidence,
 } from './evidence.js';
 
-/** What PATCH did to the other fields; null: it can't be seen. */
+/** The effect of PATCH on the other fields; null: it can't be seen. */
 function keepsOthers({ patch: { done, read }, changed, kept }: ChangeTrial): boolean | null {
   if (!isDone(done) || !read || !isDone(read) || !holds(read, changed)) return null;
   return holds(read, kept);
 }
 
-/** Whether PATCH is what Waybill needs, so that PUT need not be tried. Pure. */
+/** True if PATCH is enough for Waybill, so that PUT need not be tried. Pure. */
 export function patchIsEnough(trial: ChangeTrial): boolean {
   return keepsOthers(trial) === true;
 }

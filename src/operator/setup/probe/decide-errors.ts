@@ -37,7 +37,7 @@ export function meaningsOf(evidence: ProbeEvidence): Record<string, Evidence[]> 
   return Object.fromEntries(Object.entries(seen).map(([name, some]) => [name, some.filter(refused)]));
 }
 
-/** Whether two refusals differ in nothing but what they are about. */
+/** True if two refusals differ in nothing but their subject. */
 export function sayTheSame({ answer: one }: Evidence, { answer: other }: Evidence): boolean {
   if (one === null || other?.status !== one.status) return false;
   const [a, b] = [errorBody(one.body), errorBody(other.body)];
@@ -46,7 +46,7 @@ export function sayTheSame({ answer: one }: Evidence, { answer: other }: Evidenc
 
 const refusalsOf = (evidence: ProbeEvidence) => Object.values(meaningsOf(evidence)).flat();
 
-/** Where the service's errors hold code and message. Pure. @returns null where the usual places do */
+/** The places of code and message in the service's errors. Pure. @returns null where the usual places do */
 export function unusualErrorPlaces(bodies: readonly unknown[]): { code: string[]; message: string[] } | null {
   const objects = bodies.filter((one) => typeof one === 'object' && one !== null);
   if (objects.length === 0 || objects.every(hasUsualMessage)) return null;
@@ -62,7 +62,7 @@ export function unusualErrorPlaces(bodies: readonly unknown[]): { code: string[]
   const codes = everywhere.filter(
     ({ place, texts }) => place !== message.place && texts.every((one) => /^[\w.-]{1,64}$/.test(String(one))),
   );
-  // What is another word for another refusal tells them apart; a status, or the number of the request, does not.
+  // A word that differs from refusal to refusal tells them apart; a status, or the number of the request, does not.
   const namesCode = (place: string) => /code|no$|num|type|key|kind|reason|err/i.test(lastName(place));
   const [code] = codes.filter(
     ({ place, texts }) => namesCode(place) && (objects.length === 1 || new Set(texts).size > 1),
@@ -75,7 +75,7 @@ export function errorPlacesOf(evidence: ProbeEvidence): ErrorPlaces {
   return found ? { ...usualErrorPlaces, ...found } : usualErrorPlaces;
 }
 
-/** What the service's refusals look like: 400, 401, 403 and 404. */
+/** The form of the service's refusals: 400, 401, 403 and 404. */
 export function decideErrors(evidence: ProbeEvidence): Finding[] {
   const { invalid, wrongCredential, forbidden, missing, unknownAddress } = evidence;
   const places = unusualErrorPlaces(refusalsOf(evidence).map(jsonOf));
@@ -129,7 +129,7 @@ export function decideErrors(evidence: ProbeEvidence): Finding[] {
   ];
 }
 
-/** What "slow down" looks like. */
+/** The form of "slow down". */
 export function decideSlowDown({ throttled }: ProbeEvidence): Finding {
   const [one] = throttled;
   const point = 'Retry-After';

@@ -13,7 +13,7 @@ import {
   type ProbeEvidence,
 } from './evidence.js';
 
-/** Whether two answers acknowledge one record; null: nothing in them tells. Pure. */
+/** Tells if two answers acknowledge one record; null: nothing in them tells. Pure. */
 export function isSameRecord(one: Evidence, other: Evidence): boolean | null {
   const [a, b] = [jsonOf(one), jsonOf(other)];
   const [place] = orderIdPlaces(a, []);
@@ -21,7 +21,7 @@ export function isSameRecord(one: Evidence, other: Evidence): boolean | null {
   return valueAt(a, place) === valueAt(b, place);
 }
 
-/** What a trial says of its place. Pure. */
+/** The findings of a trial about its place. Pure. */
 export function judgeTrial({
   first,
   again,
@@ -126,7 +126,7 @@ function quoting({ otherForm }: ProbeEvidence, { place, first, again }: KeyTrial
   const evidence = otherForm ? [inShort(otherForm)] : [];
   if (place.quoted)
     return [{ ...base, found: 'The key has to stand in quotes; without them it is refused.', evidence }];
-  // Where repeats are refused, the other form is refused as one.
+  // If repeats are refused, the other form is refused as one.
   const isRepeat = otherForm !== undefined && again !== undefined && isRefused(again) && sayTheSame(again, otherForm);
   const isSame = isRepeat || (otherForm && isSameRecord(first, otherForm));
   const meaning = () => {
@@ -205,7 +205,7 @@ function refusedAtOnce(pairs: ProbeEvidence['atOnce']): Evidence | undefined {
   return pair?.find(isRefused);
 }
 
-/** Whether a refused key is good for a corrected record. Pure. */
+/** True if a refused key is good for a corrected record. Pure. */
 function refusals({ invalid, unknownCustomer }: ProbeEvidence): Finding {
   const point = 'refusals';
   const tries = [

@@ -28,7 +28,7 @@ export interface PagePlaces {
 const totalNames = [/^total$/i, /^total_?(count|items|records|results)$/i, /^records$/i, /^count$/i];
 
 /**
- * Where a page holds its list, the number of all, and its own number. Pure.
+ * The places of a page's list, the number of all, and its own number. Pure.
  * @param isTotal whether a place may hold the number of all, by what else was read
  * @returns null where it holds no list
  */
@@ -75,7 +75,7 @@ function shown(one: Evidence): string {
   return inShort(one, isDone(one) ? seen : undefined);
 }
 
-/** How the list of invoices is paged. */
+/** The paging of the list of invoices. */
 export function decidePages(pages: PageEvidence | undefined): Finding[] {
   if (!pages) {
     const found = 'It was not tried.';
@@ -109,7 +109,10 @@ export function firstPage({ zero, one, zeroAgain }: PageEvidence): Finding {
   };
 }
 
-/** What is known of the largest page: it takes `taken`, not `refused`, and gave no more than `given` where more were to be had. Pure. */
+/**
+ * The bounds of the largest page: it takes `taken`, not `refused`, and gave no more than `given` where more were to be
+ * had. Pure.
+ */
 export function pageSizes(sizes: PageEvidence['sizes']): {
   taken: number;
   refused: number | null;

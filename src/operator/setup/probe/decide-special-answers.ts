@@ -27,7 +27,7 @@ function patternOf(message: string, own: readonly string[]): string | null {
 }
 
 /**
- * How an answer is told from others of the same status: by its code, else by words of its message. Pure.
+ * The mark of an answer among others of the same status: its code, else words of its message. Pure.
  * @param own words that are ours, and in the next answer others
  * @returns null where nothing tells it apart: a status alone may mean anything
  */
@@ -59,7 +59,7 @@ const named = {
   gone: 'what is to be removed is gone',
 } as const;
 
-/** How each of them is recognised. Where it was not seen, or looks like another, a person has to ask. */
+/** The mark of each of them. If it was not seen, or looks like another, a person has to ask. */
 export function decideSpecialAnswers(evidence: ProbeEvidence): Finding[] {
   const places = errorPlacesOf(evidence);
   const meanings = meaningsOf(evidence);

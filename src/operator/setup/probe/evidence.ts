@@ -9,7 +9,7 @@ import type { ProbeAnswer, ProbeRequest } from '../../../service/service-client.
 
 /** One request of a probe and what came of it. */
 export interface Evidence {
-  /** What was asked, in words, such as `the same order again, with the same key`. */
+  /** The request, in words, such as `the same order again, with the same key`. */
   what: string;
   asked: ProbeRequest;
   /** null: none came, and `problem` says why. */
@@ -19,7 +19,7 @@ export interface Evidence {
 
 export type JsonObject = { [name: string]: JsonValue };
 
-/** Where a service may want the idempotency key. */
+/** The places where a service may want the idempotency key. */
 export type KeyPlace = { in: 'header'; name: string; quoted: boolean } | { in: 'body'; name: string };
 
 /** One place of the key, tried with an order. */
@@ -84,14 +84,14 @@ export interface PageEvidence {
   second?: Evidence;
 }
 
-/** What a probe found out about one point, or what a person has to ask. */
+/** A probe's finding about one point, or the question for a person. */
 export interface Finding {
   point: string;
-  /** What the service does; of an unknown point, why it is unknown. */
+  /** The service's behaviour; for an unknown point, the reason. */
   found: string;
   /** Settings that follow, by their full names. */
   settings: Readonly<Record<string, JsonValue>>;
-  /** What to ask the service's operator; null: the point is known. */
+  /** The question for the service's operator; null: the point is known. */
   ask: string | null;
   /** Requests and answers in short. */
   evidence: readonly string[];
@@ -110,7 +110,7 @@ export function jsonOf({ answer }: Evidence): unknown {
   return answer === null ? undefined : parseJson(answer.body, () => true);
 }
 
-/** Whether an answer holds one of these values anywhere, also in its lists. */
+/** True if an answer holds one of these values anywhere, also in its lists. */
 export function holds(one: Evidence, ...values: readonly unknown[]): boolean {
   const walk = (at: unknown): boolean =>
     values.includes(at) || (typeof at === 'object' && at !== null && Object.values(at).some(walk));
@@ -153,7 +153,7 @@ export function leavesOf(value: unknown): { place: string; value: unknown }[] {
 
 export const lastName = (place: string) => place.split('.').at(-1) as string;
 
-/** Whether one of the usual places of an error's message holds one. */
+/** True if one of the usual places of an error's message holds one. */
 export function hasUsualMessage(body: unknown): boolean {
   return usualErrorPlaces.message.some((place) => typeof valueAt(body, place) === 'string');
 }

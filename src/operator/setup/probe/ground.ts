@@ -5,7 +5,7 @@ import { type Evidence, inShort, type JsonObject, type KeyPlace, type ProbeEvide
 import { ProbeStopped, type Questions } from './questions.js';
 import { type RecordOptions, TestRecords } from './test-records.js';
 
-/** What every step of a probe works with. */
+/** The tools of every step of a probe. */
 export interface Ground {
   settings: Settings;
   evidence: ProbeEvidence;
@@ -21,7 +21,7 @@ export interface Ground {
   create(what: string, entity: Entity, record: JsonObject, key: string, place: KeyPlace): Promise<Evidence>;
 }
 
-/** So many creates may be left in doubt by a service that fails. */
+/** The number of creates that may be left in doubt by a service that fails. */
 const mostInDoubt = 2;
 
 /** @param throttled fills while questions are asked */
@@ -61,7 +61,7 @@ export function prepare(
         if (records.inDoubt > mostInDoubt) throw new ProbeStopped(`creates fail: ${inShort(answer)}`);
         return answer;
       } catch (error) {
-        // What stopped the probe held the request back; anything else may have come after it left.
+        // The stop of the probe held the request back; any other error may have come after it left.
         if (!(error instanceof ProbeStopped))
           records.note(entity, record, { what, asked: request, answer: null, problem: (error as Error).message });
         throw error;

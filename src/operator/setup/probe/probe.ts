@@ -23,7 +23,7 @@ export interface ProbeOptions extends RecordOptions {
   fields: readonly string[];
   /** An address that the account may not read. */
   forbiddenPath?: string | undefined;
-  /** So many reads at once, to hear "slow down". */
+  /** The number of reads at once, to hear "slow down". */
   burst?: number | undefined;
   signal: AbortSignal;
   onStep?: (step: string) => void;
@@ -32,7 +32,7 @@ export interface ProbeOptions extends RecordOptions {
 export interface ProbeResult {
   findings: Finding[];
   requests: number;
-  /** What the probe made and could not remove. */
+  /** Records that the probe made and could not remove. */
   left: Left[];
   /** Why it ended early; null: it did not. */
   stopped: string | null;
@@ -104,7 +104,7 @@ async function askAll(
   });
   step('removing the test records');
   const left = await cleanUp(ground, cleaning, usedPlace());
-  // What a service might resent comes when everything else is done.
+  // Requests that the service might see twice come when everything else is done.
   const error =
     stoppedAt ??
     (await untilStopped(async () => {
@@ -117,7 +117,7 @@ async function askAll(
     throw new Error(`${error.message}${leftInWords(left)}`, { cause: error });
   return { findings: decide(ground), requests: budget.requests, left, stopped: error?.message ?? null };
 
-  /** Where the key is recognised; else where it did no harm. */
+  /** The place where the key is recognised; else one where it did no harm. */
   function usedPlace(): KeyPlace {
     const trial = recognisedTrial(evidence) ?? evidence.trials.find(({ first }) => isDone(first));
     return trial?.place ?? (places[0] as KeyPlace);

@@ -9,7 +9,7 @@ import type { Tx } from '../../../store/store.js';
 import { tell } from '../../../words/words.js';
 import type { Evidence } from './evidence.js';
 
-/** The probe can not go on. What it found so far stands. */
+/** The probe can not go on. Its findings so far stand. */
 export class ProbeStopped extends Error {
   override readonly name = 'ProbeStopped';
 }
@@ -24,7 +24,7 @@ const maxTries = 4;
 type About = { what: string; asked: ProbeRequest; attemptId: number };
 type EndedProbe = Ended<About, ReadAnswer<ProbeAnswer>>;
 
-/** What all questions of one probe share. */
+/** The state that all questions of one probe share. */
 export interface Budget {
   /** Requests so far. */
   requests: number;
@@ -76,7 +76,7 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
   }
 
   #checkBudget(): void {
-    // What cleans up is bounded by what there is.
+    // Clean-up is bounded by the number of records.
     if (!this.signal) return;
     if (this.signal.aborted) throw new ProbeStopped('it was interrupted');
     if (this.budget.requests >= mostRequests) throw new ProbeStopped(`${mostRequests} requests were made`);

@@ -8,7 +8,7 @@ import { orderIdPlaces, valuesOf } from './decide-acknowledgement.js';
 import { type Evidence, isDone, type JsonObject, jsonOf, type KeyPlace, type ProbeEvidence } from './evidence.js';
 
 export interface RecordOptions {
-  /** What the codes and notes of all test records begin with. */
+  /** The prefix of the codes and notes of all test records. */
   prefix: string;
   /** Further fields of test records; null leaves a field of ours out. */
   customer: JsonObject;
@@ -33,7 +33,7 @@ const items = [
   { sku: 'PROBE-2', qty: 1, price: 509 },
 ];
 
-/** What a probe makes at the service, and how its requests are written. */
+/** The records that a probe makes at the service, and the form of its requests. */
 export class TestRecords {
   readonly made: Made[] = [];
   #last = 0;

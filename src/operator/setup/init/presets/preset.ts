@@ -8,7 +8,7 @@ export interface Preset {
   title: string;
   /** It is this ERP if all of these tables are there, each with these columns. */
   signature: Readonly<Record<string, readonly string[]>>;
-  /** What stands before the names of all tables, where the ERP lets its administrator choose. */
+  /** The prefix of all tables, if the ERP lets its administrator choose one. */
   prefix?: RegExp;
   draft(tables: PresetTables): Draft;
 }
