@@ -73,6 +73,10 @@ const idempotency = group('How the service recognises a request that it has seen
   field: textLike(/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/, 'a name of at most 64 letters, digits and _ . -')
     .default('idempotency_key')
     .describe('Field of the body that carries the key, where `in` is body. No mapped field may have its name.'),
+  keptInRecord: flag(
+    false,
+    'true: the service keeps the key of a create as a field of the record (`in` is body), so updates carry none: they would write over the key by which a repeated create is recognised. Also assumed where a look-up compares that field with {idempotency_key}.',
+  ),
   quoted: flag(false, 'true: the key stands in the header in double quotes, as in the IETF draft.'),
   lifetimeHours: positive()
     .optional()

@@ -140,7 +140,7 @@ export interface ClaimTerms {
   keyLifetimeMs: number;
   updates: Updates;
   /** Body field that carries the key of messages that were never sent; null: a header carries it. */
-  newKeyField: string | null;
+  newKeyField: (operation: Operation) => string | null;
   /** Removals that the ERP has just confirmed. Others are left, and returned as `unasked`. */
   stillRemoved: ReadonlySet<number>;
   /** Messages that are due later are left. */
@@ -255,7 +255,7 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
   if (isNewChange) sorted.composed.push({ messageId: row.id, body });
   // A message that may have been sent stays as it was, whatever the settings say by now.
   const frozenField = sentAt === null ? null : row.keyField;
-  const keyField = frozenField === null ? newKeyField : frozenField || null;
+  const keyField = frozenField === null ? newKeyField(row.operation) : frozenField || null;
   const bytes = wireBody(body, idempotencyKey, keyField);
   const bodyHash = sha256(bytes);
   // Field by field: a copy of the row would keep twice as much until it is settled.

@@ -10,7 +10,7 @@ import type { Tx } from '../../store/store.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
 import { confirmedRemovals, findRenamed } from '../capture/removed-records.js';
 import { advanceBindings } from '../outbox/bindings.js';
-import { keyLifetimeMs } from '../outbox/idempotency-key.js';
+import { keyFieldFor, keyLifetimeMs } from '../outbox/idempotency-key.js';
 import { isBack, longestOwnWaitMs } from '../outbox/message.js';
 import { replaceUnsent } from '../outbox/promote-dependent.js';
 import {
@@ -160,7 +160,7 @@ export class Claims {
 
   async #claim(ids: readonly number[], when: 'due' | 'ever'): Promise<ClaimedMessage[]> {
     const { nowMs, settings, actor } = this.context;
-    const { endpoints, idempotency } = settings.service;
+    const { endpoints } = settings.service;
     const optional = (of: 'customers' | 'orders') => (sourceKey: string) =>
       optionalFields(settingsOfRecord(settings, sourceKey)[of]);
     const updates = {
@@ -181,7 +181,7 @@ export class Claims {
         nowMs: at,
         keyLifetimeMs: this.#keyLifetimeMs,
         updates,
-        newKeyField: idempotency.in === 'body' ? idempotency.field : null,
+        newKeyField: (operation) => keyFieldFor(settings.service, operation),
         stillRemoved,
         dueByMs: when === 'due' ? at : Number.MAX_SAFE_INTEGER,
         wallLeadMs: leadMs,

@@ -2,6 +2,7 @@ import { v5 as uuidv5 } from 'uuid';
 import type { ServiceSettings } from '../../config/sections/service.js';
 import type { Entity } from '../../model/record.js';
 import { clockToleranceMs } from '../../store/clock.js';
+import type { Operation } from './message.js';
 
 /** Made once for Waybill and never changed: every key of every installation hangs on it. */
 const namespace = '6f2d3c1e-8a54-5b0f-9d7c-2e41b7a90c35';
@@ -57,6 +58,22 @@ export function keyKnownUntil(firstSentAtMs: number, nowMs: number, keyLifetimeM
 /** Whether sending the key again could make a second record. Pure. */
 export function mayBeForgotten(firstSentAtMs: number, nowMs: number, keyLifetimeMs: number): boolean {
   return keyKnownUntil(firstSentAtMs, nowMs, keyLifetimeMs) === null;
+}
+
+/**
+ * Body field that carries the key of a message that was never sent; null: a header does. Pure. A service that keeps the key in
+ * the record would lose the key of the create to that of an update, and take a repeated create for a new record.
+ */
+export function keyFieldFor(
+  { idempotency, endpoints }: Pick<ServiceSettings, 'idempotency' | 'endpoints'>,
+  operation: Operation,
+): string | null {
+  const { field, keptInRecord } = idempotency;
+  if (idempotency.in !== 'body') return null;
+  const matches = [endpoints.lookUpOrder, endpoints.lookUpCustomer].flatMap((one) => Object.entries(one?.match ?? {}));
+  const isLookedUpBy = ([place, template]: [string, string]) =>
+    template.includes('{idempotency_key}') && place.split('.').at(-1) === field;
+  return operation !== 'create' && (keptInRecord || matches.some(isLookedUpBy)) ? null : field;
 }
 
 /**

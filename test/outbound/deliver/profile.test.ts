@@ -15,6 +15,9 @@ import {
   orderNumbers,
   statesOf,
 } from '../../support/jobs/service-of.js';
+import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
+
+const { lookUpOrder } = sandboxLookUps;
 
 onAnyLab('the profile of a service', (kit) => {
   describe('that wants the key in the body', () => {
@@ -54,6 +57,35 @@ onAnyLab('the profile of a service', (kit) => {
         (await kit.rows("SELECT DISTINCT key_field FROM outbox_message WHERE entity='order'"))[0].key_field,
       ).to.equal('');
     });
+
+    for (const [how, more] of [
+      ['the settings say so', { idempotency: { keptInRecord: true } }],
+      [
+        'a look-up compares it',
+        { endpoints: { lookUpOrder: { ...lookUpOrder, match: { 'data.code': '{idempotency_key}' } } } },
+      ],
+    ] as const)
+      it(`and keeps it in the record gets no key with a change, where ${how}`, async () => {
+        const kept = { service: { ...more, idempotency: { ...settings.service.idempotency, ...more.idempotency } } };
+        const lab = await kit.start({
+          customers: 2,
+          orders: 3,
+          settings: kept,
+          sandbox: { ...sandbox, needsKey: false },
+        });
+        await lab.capture();
+        await lab.deliver();
+        await lab.changeErp("UPDATE customers SET name='New & Sons'");
+        await lab.capture({ sweep: true });
+        await lab.deliver();
+        await expectAllAtService(lab);
+        const { requests } = lab.sandbox.ledger();
+        const keyed = (method: string) =>
+          requests.filter((one) => one.method === method).map((one) => one.idempotency_key !== null);
+        expect(new Set(keyed('POST'))).to.deep.equal(new Set([true]));
+        expect(keyed('PATCH')).to.have.length(2);
+        expect(new Set(keyed('PATCH'))).to.deep.equal(new Set([false]));
+      });
 
     it('gets in the body what it refused while the settings were wrong', async () => {
       const lab = await kit.start({ customers: 1, orders: 1, sandbox });

@@ -46,6 +46,10 @@ export const provenElsewhere: Readonly<Record<string, Proof>> = {
   'service.proxy.passwordFile': secure('name an account, and take its new password without a restart'),
   'service.idempotency.in': keyInBody,
   'service.idempotency.field': keyInBody,
+  'service.idempotency.keptInRecord': {
+    file: 'outbound/deliver/profile.test.ts',
+    test: 'and keeps it in the record gets no key with a change',
+  },
   'service.idempotency.lifetimeHours': endpoints('says how long a key is remembered'),
   'service.idempotency.replaysRefusals': {
     file: 'outbound/deliver/changes.test.ts',

@@ -7,7 +7,7 @@ export function claimTerms(given: Pick<ClaimTerms, 'epoch' | 'nowMs'> & Partial<
   return {
     keyLifetimeMs: Number.POSITIVE_INFINITY,
     updates: { customer: patch, order: patch },
-    newKeyField: null,
+    newKeyField: () => null,
     stillRemoved: new Set(),
     dueByMs: Number.MAX_SAFE_INTEGER,
     wallLeadMs: 0,

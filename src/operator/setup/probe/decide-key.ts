@@ -4,6 +4,7 @@ import { sayTheSame } from './decide-errors.js';
 import {
   type Evidence,
   type Finding,
+  holds,
   inShort,
   isDone,
   isRefused,
@@ -75,6 +76,7 @@ export function decideKey(evidence: ProbeEvidence): Finding[] {
     otherBody(evidence),
     atOnce(evidence),
     refusals(evidence),
+    ...keptInRecord(evidence, trial),
     lifetime,
   ];
 }
@@ -117,6 +119,25 @@ function repeat(trial: KeyTrial): Finding {
       : null,
     evidence: [again, ...(otherKey ? [otherKey] : [])].map((one) => inShort(one)),
   };
+}
+
+/** A record that shows a key after a change keeps it as a field, where the key of the change took the place of the create's. */
+function keptInRecord({ changes }: ProbeEvidence, { place }: KeyTrial): Finding[] {
+  if (place.in !== 'body') return [];
+  const keyOf = ({ asked }: Evidence) => (JSON.parse(asked.body ?? '{}') as { [name: string]: unknown })[place.name];
+  const shown = changes
+    .flatMap(({ patch, put }) => [patch, ...(put ? [put] : [])])
+    .find(({ done, read }) => read !== undefined && typeof keyOf(done) === 'string' && holds(read, keyOf(done)));
+  if (!shown) return [];
+  return [
+    {
+      point: 'key in the record',
+      found: 'The service keeps the key as a field of the record, and a change writes its own key over it.',
+      settings: { 'service.idempotency.keptInRecord': true },
+      ask: null,
+      evidence: [shown.done, shown.read as Evidence].map((one) => inShort(one)),
+    },
+  ];
 }
 
 /** Only a header has a form. */

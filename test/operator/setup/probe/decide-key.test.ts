@@ -104,6 +104,25 @@ describe('what a probe finds out about the key', () => {
     expect(pair?.ask).to.contain('service.concurrency');
   });
 
+  it('notices that a change writes its key over that of the create', () => {
+    const inBody = { in: 'body', name: 'reference' } as const;
+    const order = made('o-1');
+    const keyOf = (read: unknown) => {
+      const asked = {
+        method: 'PATCH',
+        path: '/v1/orders/o-1',
+        body: JSON.stringify({ note: 'new', reference: 'key-2' }),
+      };
+      const patch = { done: { ...made('o-1', 200), asked } as Evidence, read: answered(200, read) };
+      const changes = [{ entity: 'order' as const, changed: 'new', kept: 'K1', patch }];
+      const trials = [{ ...trial(order, made('o-1')), place: inBody }];
+      return found({ order, trials, changes }).get('key in the record')?.settings;
+    };
+    expect(keyOf({ order_id: 'o-1', reference: 'key-2' })).to.deep.equal({ 'service.idempotency.keptInRecord': true });
+    expect(keyOf({ order_id: 'o-1', reference: 'key-1' })).to.equal(undefined);
+    expect(keyOf({ order_id: 'o-1' })).to.equal(undefined);
+  });
+
   describe('calls refusals remembered', () => {
     const no = refused(400, 'invalid');
     const point = (more: Partial<ProbeEvidence>) =>
