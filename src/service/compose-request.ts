@@ -2,6 +2,7 @@ import type { ServiceSettings } from '../config/sections/service.js';
 import type { EndpointName } from '../config/sections/service-endpoints.js';
 import type { Fact } from '../model/facts/fact.js';
 import { outside } from '../model/outside.js';
+import { placeholder } from '../model/placeholder.js';
 import { type CustomerRecord, type Entity, type JsonValue, type OrderItem, orderTotal } from '../model/record.js';
 import type { Delivered } from '../model/verdict.js';
 import { endpointNames, expectAcknowledgement, idIsCode } from './acknowledgement.js';
@@ -16,7 +17,7 @@ export function fillPath(
   fields: { [name: string]: JsonValue },
 ): { filled: string } | { problem: Fact } {
   let problem: Fact | null = null;
-  const filled = template.replace(/\{([^}]+)\}/g, (_, name: string) => {
+  const filled = template.replace(placeholder, (_, name: string) => {
     const found = Object.hasOwn(fields, name) ? fields[name] : null;
     const value = typeof found === 'string' || typeof found === 'number' ? String(found) : '';
     if (value === '') problem ??= { code: 'path_field_missing', path: template, field: name };

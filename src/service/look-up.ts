@@ -2,6 +2,7 @@ import type { ServiceSettings } from '../config/sections/service.js';
 import type { LookUpEndpoint } from '../config/sections/service-endpoints.js';
 import type { Fact } from '../model/facts/fact.js';
 import { outside } from '../model/outside.js';
+import { placeholder } from '../model/placeholder.js';
 import type { Entity, JsonValue } from '../model/record.js';
 import { valueAt } from '../model/record.js';
 import type { FoundRecord, LookUpFinding } from '../model/verdict.js';
@@ -21,7 +22,7 @@ export function lookUpAddress(
 ): { path: string; query: Record<string, string> } | { problem: Fact } {
   let problem: Fact | null = null;
   const fill = (template: string, encode: (value: string) => string) =>
-    template.replace(/\{([^}]+)\}/g, (_, name: string) => {
+    template.replace(placeholder, (_, name: string) => {
       const value = fieldOf(name, record, idempotencyKey);
       if (value === null || value === '') problem ??= { code: 'look_up_field_empty', field: name };
       // A segment of dots is another address, however it is encoded.
@@ -76,7 +77,7 @@ function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: st
   if (compared.length === 0) return odd({ code: 'no_match_fields' });
   const exact = found.filter(isFields).filter((one) =>
     compared.every(([field, template]) => {
-      const wanted = template.replace(/\{([^}]+)\}/g, (_, name: string) => fieldOf(name, record, idempotencyKey) ?? '');
+      const wanted = template.replace(placeholder, (_, name: string) => fieldOf(name, record, idempotencyKey) ?? '');
       const value = valueAt(one, field);
       return wanted !== '' && (typeof value === 'string' || typeof value === 'number') && String(value) === wanted;
     }),
@@ -90,11 +91,26 @@ function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: st
   const problem = total === null ? null : whyNoAmount(total, endpoint.total ?? 'total', 'total');
   if (problem !== null) return odd(problem);
   const shown = besides(one, (compared[0] as [string, string])[0]);
-  const differs = Object.keys(record).filter(
-    (name) =>
-      Object.hasOwn(shown, name) && JSON.stringify(shown[name]) !== JSON.stringify(record[name]) && name !== 'items',
-  );
+  const isOther = (name: string) =>
+    name === 'items'
+      ? showsOtherLines(record.items, shown.items)
+      : JSON.stringify(shown[name]) !== JSON.stringify(record[name]);
+  const differs = Object.keys(record).filter((name) => Object.hasOwn(shown, name) && isOther(name));
   return { kind: 'found', serviceId: id.data, total: total as number | null, differs, shown };
+}
+
+/**
+ * Whether a service shows other lines than ours, in whatever order. A field of a line counts where the service shows it, and lines
+ * that are no objects, such as their ids, show nothing.
+ */
+function showsOtherLines(own: JsonValue | undefined, shown: JsonValue | undefined): boolean {
+  if (!Array.isArray(own) || !Array.isArray(shown) || !shown.every(isFields)) return false;
+  const names = Object.keys(Object.assign({}, ...own.filter(isFields)) as Fields).filter((name) =>
+    shown.every((line) => Object.hasOwn(line, name)),
+  );
+  const linesOf = (lines: readonly JsonValue[]) =>
+    lines.map((line) => JSON.stringify(names.map((name) => (isFields(line) ? String(line[name]) : '')))).sort();
+  return JSON.stringify(linesOf(own)) !== JSON.stringify(linesOf(shown));
 }
 
 function fieldOf(name: string, record: Fields, idempotencyKey: string): string | null {

@@ -1,4 +1,5 @@
 import { initialTables } from './migrations/1700000000000-initial.js';
+import { removedIdTables } from './migrations/1764320001000-expand-removed-ids.js';
 import { lookUpColumns } from './migrations/1795800002000-look-ups.js';
 import { personsWordColumns, personsWordTables } from './migrations/1795800003000-expand-persons-word.js';
 import { scheduleColumns } from './migrations/1795900000000-message-schedule.js';
@@ -54,7 +55,7 @@ const dropped: Readonly<Record<string, string>> = { alert: 'details', capture_cu
 
 /** Today's tables with their definitions, for code that needs a column's type or width. */
 export const schemaTables: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries({ ...initialTables, ...personsWordTables('') }).map(([table, definition]) => {
+  Object.entries({ ...initialTables, ...personsWordTables(''), ...removedIdTables }).map(([table, definition]) => {
     const renamed = (changed[table] ?? []).reduce((words, [from, to]) => words.replace(from, to), definition);
     const today = withFacts(table, withColumns(renamed, added[table] ?? {}));
     return [table, dropped[table] === undefined ? today : without(today, dropped[table])];

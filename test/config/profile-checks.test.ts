@@ -35,6 +35,21 @@ describe('a profile that does not fit the records', () => {
     expect(paths({ idempotency: { in: 'body', quoted: true } })).to.deep.equal(['service.idempotency.quoted']);
   });
 
+  it('is refused when a look-up asks by what nothing fills, and braces of JSON are no names', () => {
+    const asking = (query: object, match: object) => ({
+      endpoints: { lookUpOrder: { path: '/v1/orders', list: 'data', id: 'id', query, match } },
+    });
+    const lookUp = (query: object, match: object) => paths(asking(query, match));
+    const where = '{"reference":"{idempotency_key}"}';
+    load(withService(asking({ where }, { reference: '{idempotency_key}' })));
+    expect(lookUp({ where: '{"reference":"{reference}"}' }, { reference: '{idempotency_key}' })).to.deep.equal([
+      'service.endpoints.lookUpOrder.query.where',
+    ]);
+    expect(lookUp({ where }, { reference: '{nothing}' })).to.deep.equal([
+      'service.endpoints.lookUpOrder.match.reference',
+    ]);
+  });
+
   it('is refused when a path names what nothing fills', () => {
     const endpoints = {
       createOrder: { path: '/v1/orders/{order_id}' },

@@ -3,6 +3,7 @@ import { confirmHeld, summariseHeld } from '../../src/operator/actions/held-chan
 import { actOnMessages } from '../../src/operator/actions/message-actions.js';
 import { moveRecordBinding } from '../../src/operator/actions/move-binding.js';
 import { recover } from '../../src/operator/recover.js';
+import { adoptFile } from '../../src/outbound/adoption/adopt-file.js';
 import { BindingHolders } from '../../src/outbound/outbox/binding-holders.js';
 import { importBindings } from '../../src/outbound/outbox/bindings.js';
 import type { BindingRow } from '../../src/outbound/outbox/exported-bindings.js';
@@ -442,6 +443,71 @@ onEveryLab('one record of the ERP is one record of the service', (kit) => {
     expect(skipped.map(({ reason }) => reason.code)).to.include('found_without_key');
     await lab.deliver();
     expect(lab.sandbox.counts().orders).to.equal(0);
+  });
+
+  /** An order was removed at the service, which goes on showing it, and is wanted again. */
+  const takenBack = async (kind: 'reset-before' | 'reset-after-commit') => {
+    const lab = await kit.start({
+      customers: 1,
+      orders: 1,
+      settings: {
+        orders: { cancelled: { column: 'status', values: ['cancelled'] }, onCancelled: 'delete' },
+        service: { endpoints: { lookUpOrder } },
+      },
+    });
+    const { id } = await insertSampleOrder(lab.erp, {});
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    const key = String(id);
+    const [removed] = (await bindings()).filter(({ source_key }) => source_key === key);
+    const shown = lab.sandbox.ledger().orders.find(({ order_id }) => order_id === removed?.service_id);
+    const change = async (status: string) => {
+      await lab.changeErp('UPDATE sales_orders SET status=? WHERE id=?', [status, id]);
+      await lab.capture({ sweep: true });
+    };
+    await change('cancelled');
+    await lab.deliver();
+    await change('confirmed');
+    lab.sandbox.setFaults([{ kind, match: { method: 'POST', path: '/v1/orders' } }]);
+    await lab.deliver({ retryHorizonMs: 0 });
+    await endOutage();
+    await kit.rows("UPDATE outbox_message SET first_sent_at=1, next_attempt_at=1 WHERE state='in_doubt'");
+    const { order_id, total, record } = shown as NonNullable<typeof shown>;
+    const body = { data: [{ ...record, order_id, total, status: 'cancelled' }] };
+    lab.sandbox.setFaults([{ kind: 'status', status: 200, body, match: { method: 'GET', path: '/v1/orders' } }]);
+    return { lab, key, removedId: removed?.service_id as string };
+  };
+  const newest = async (key: string) => (await orders()).filter(({ source_key }) => source_key === key).at(-1);
+
+  it('a look-up that finds the record which was removed proves nothing, and the live one is made', async () => {
+    const { lab, key, removedId } = await takenBack('reset-before');
+    await lab.deliver();
+    const waits = await newest(key);
+    expect(waits).to.include({ state: 'parked', park_class: 'conflict' });
+    expect(waits?.reason).to.contain(removedId).and.contain('removed').and.contain('--not-delivered');
+    expect((await bindings()).map(({ source_key }) => source_key)).to.not.include(key);
+    lab.sandbox.clearFaults();
+    await kit.rows('UPDATE outbox_message SET ended_at=1, ended_boot_ms=0 WHERE ended_at IS NOT NULL');
+    await say(kit, 'not_delivered', { keys: [key], entity: 'order' });
+    await lab.deliver();
+    const [bound] = (await bindings()).filter(({ source_key }) => source_key === key);
+    expect(bound?.service_id).to.be.a('string').and.not.equal(removedId);
+    expect(lab.sandbox.ledger().orders.map(({ order_id }) => order_id)).to.include(bound?.service_id);
+  });
+
+  it('a list can not say that a record is one that was removed, and a person who vouches for it can', async () => {
+    const { lab, key, removedId } = await takenBack('reset-before');
+    const adopted = await adoptFile(lab.context, lab.reader, {
+      entity: 'order',
+      lines: async function* () {
+        yield { line: 1, sourceKey: key, serviceId: removedId };
+      },
+      dryRun: false,
+      reason: 'a test',
+    });
+    expect(adopted.problems.map(({ why }) => why.code)).to.deep.equal(['id_was_removed']);
+    await say(kit, 'delivered', { keys: [key], entity: 'order' }, removedId);
+    expect((await bindings()).filter(({ source_key }) => source_key === key)).to.have.length(1);
   });
 
   it('the schema has no room for two records with one id', async () => {

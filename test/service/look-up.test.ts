@@ -45,11 +45,33 @@ describe('a look-up at the service', () => {
     });
   });
 
+  it('fills names inside JSON, and leaves its braces as they are', () => {
+    const query = { where: '{"reference":"{note}","open":{"is":true}}' };
+    expect(lookUpAddress({ ...endpoint, query }, record, 'k')).to.have.deep.property('query', {
+      where: '{"reference":"SO-7","open":{"is":true}}',
+    });
+  });
+
   it('does not ask by what is empty or would be another address', () => {
     expect(lookUpAddress(endpoint, { ...record, note: '' }, 'k')).to.have.property('problem');
     expect(lookUpAddress(endpoint, { customer_code: 'K1' }, 'k')).to.have.property('problem');
     const byCode = { ...endpoint, path: '/v1/customers/{customer_code}', query: {} };
     expect(lookUpAddress(byCode, { customer_code: '..' }, 'k')).to.have.property('problem');
+  });
+
+  it('compares the lines that it is shown, in whatever order, and leaves aside what says nothing', () => {
+    const two = { ...record, items: [...record.items, { sku: 'B', qty: 1, price: 7 }] };
+    const differs = (items: unknown) => {
+      const found = { order_id: 'o1', note: 'SO-7', total: 107, items };
+      const finding = judged(endpoint, two, answer({ data: [found] }));
+      return finding.kind === 'found' ? finding.differs : finding;
+    };
+    const [a, b] = two.items;
+    expect(differs([b, { ...a, id: 77, price: '50' }])).to.deep.equal([]);
+    expect(differs([a])).to.deep.equal(['items']);
+    expect(differs([a, { ...b, sku: 'C' }])).to.deep.equal(['items']);
+    expect(differs([{ sku: 'A' }, { sku: 'B' }]), 'amounts are not shown').to.deep.equal([]);
+    expect(differs([41, 42]), 'ids of lines').to.deep.equal([]);
   });
 
   it('finds exactly one', () => {

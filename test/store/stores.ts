@@ -95,6 +95,7 @@ const tables = [
   'message_body',
   'binding',
   'closed_binding',
+  'removed_id',
   'adoption',
   'attempt',
   'audit_log',

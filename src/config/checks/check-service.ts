@@ -1,3 +1,4 @@
+import { namesIn } from '../../model/placeholder.js';
 import { type Given, type Partly, type Report, requireSetting } from '../configuration-error.js';
 import type { AnswerPattern } from '../sections/service-answers.js';
 import type { EndpointName } from '../sections/service-endpoints.js';
@@ -80,17 +81,29 @@ export function checkAnswers({ service }: Given, report: Report): void {
   }
 }
 
+type Named = { [name: string]: string | undefined };
+/** The settings of an endpoint that records fill. */
+interface Templates {
+  path?: string | undefined;
+  query?: Named | undefined;
+  match?: Named | undefined;
+}
+
 /** A template that no record can fill would park every record; reading orders back needs its endpoint. */
 export function checkEndpoints({ service, customers, orders }: Given, report: Report): void {
   const endpoints = service?.endpoints;
   const check = (name: EndpointName, known: readonly string[]) => {
-    const path = endpoints?.[name]?.path ?? '';
-    for (const [, field = ''] of path.matchAll(/\{([^}]+)\}/g))
-      if (!known.includes(field))
-        report(`service.endpoints.${name}.path`, `names {${field}}, which nothing fills`, {
-          found: path,
-          allowed: `any of ${known.map((one) => `{${one}}`).join(', ')}`,
-        });
+    const { path, query, match }: Templates = endpoints?.[name] ?? {};
+    const inGroup = (group: string, templates: Templates['match'] = {}) =>
+      Object.entries(templates).map(([of, template]) => [`${group}.${of}`, template] as const);
+    const templates = [['path', path] as const, ...inGroup('query', query), ...inGroup('match', match)];
+    for (const [setting, template = ''] of templates)
+      for (const field of namesIn(template))
+        if (!known.includes(field))
+          report(`service.endpoints.${name}.${setting}`, `names {${field}}, which nothing fills`, {
+            found: template,
+            allowed: `any of ${[...new Set(known)].map((one) => `{${one}}`).join(', ')}`,
+          });
   };
   if (customers?.send !== 'none') {
     const ofCustomer = [...Object.keys(customers?.fields ?? {}), 'customer_code'];

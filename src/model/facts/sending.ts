@@ -30,6 +30,13 @@ interface DoubtFacts {
   found_twice: { entity: Entity; serviceId: string; boundTo: string };
   /** A look-up finds what may be another record, with the same number or code, that may have been sent as well. */
   found_perhaps_other: NamesRecord & { serviceId: string; shares: string };
+  /** What was found is a record that Waybill has removed at the service, which goes on showing it. */
+  found_removed: { entity: Entity; serviceId: string };
+  found_with_other_lines: { serviceId: string };
+  /** The settings' mark of a removed record stands on what was found. */
+  found_marked_removed: { serviceId: string };
+  /** It was made before ours was first sent. `madeAt`: as the service writes it. */
+  found_made_before: { serviceId: string; madeAt: Outside };
   found_with_other_total: { serviceId: string; found: number; expected: string };
   found_with_other_customer: { serviceId: string };
   found_several: { count: number };
@@ -81,6 +88,8 @@ interface ClosedFacts {
 interface AdoptionFacts {
   has_other_id: { boundTo: string };
   id_is_of_other: NamesRecord & { serviceId: string };
+  /** Waybill has removed the record of this id at the service. */
+  id_was_removed: { entity: Entity; serviceId: string };
   /** No eligible row of the ERP has the key. */
   key_not_in_erp: NoData;
   /** The row can't be mapped, so there is nothing to compare with. */

@@ -109,9 +109,14 @@ export async function decideForMessages(
 
 /** The refusal to bind a record to an id of the service. Pure. */
 export function refusalOf({ entity, serviceId }: BindingClaim, problem: BindingProblem): RefusalFact {
-  return problem.kind === 'taken'
-    ? { code: 'service_id_taken', entity, serviceId, heldBy: problem.heldBy }
-    : { code: 'other_service_id', serviceId: problem.boundTo, said: serviceId };
+  switch (problem.kind) {
+    case 'taken':
+      return { code: 'service_id_taken', entity, serviceId, heldBy: problem.heldBy };
+    case 'bound':
+      return { code: 'other_service_id', serviceId: problem.boundTo, said: serviceId };
+    case 'removed':
+      return { code: 'service_id_removed', entity, serviceId };
+  }
 }
 
 /** An id of the service that belongs to another record can't be this one's, whatever a person says. */

@@ -45,7 +45,7 @@ async function adoptFound(
   by: { from: AdoptedFrom; actor: string; method: UpdateMethod; notContent: ReadonlySet<string> },
   nowMs: number,
 ): Promise<AdoptOutcome> {
-  const claim = { entity: 'customer' as const, sourceKey: create.sourceKey, serviceId: found.serviceId };
+  const claim = { entity: 'customer' as const, sourceKey: create.sourceKey, serviceId: found.serviceId, isFound: true };
   const holders = await BindingHolders.of(tx, [claim]);
   const problem = holders.problemOf(claim);
   if (problem?.kind === 'taken') {
@@ -64,6 +64,8 @@ async function adoptFound(
     "SELECT service_id, content_hash FROM binding WHERE entity='customer' AND source_key=?",
     [create.sourceKey],
   );
+  if (problem?.kind === 'removed')
+    return { kind: 'refused', reason: { code: 'found_removed', entity: 'customer', serviceId: found.serviceId } };
   if (problem !== null)
     return {
       kind: 'refused',

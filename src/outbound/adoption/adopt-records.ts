@@ -44,6 +44,11 @@ export async function knownOfClaims(
     `SELECT source_key, service_id FROM binding WHERE entity=? AND service_id IN ${placeholders(ids.length)}`,
     [entity, ...ids],
   );
+  const removed = await tx.rows<{ serviceId: string }>(
+    `SELECT service_id FROM removed_id WHERE entity=? AND service_id IN ${placeholders(ids.length)}`,
+    [entity, ...ids],
+  );
+  const removedIds = new Set(removed.map(({ serviceId }) => serviceId));
   const messagesOf = new Map<string, AdoptableMessage[]>(keys.map((key) => [key, []]));
   for (const message of messages) messagesOf.get(message.sourceKey)?.push(message);
   const bindingOf = new Map(bindings.map((row) => [row.sourceKey, row]));
@@ -54,6 +59,7 @@ export async function knownOfClaims(
       binding: bindingOf.get(sourceKey) ?? null,
       closed: closedOf.get(sourceKey) ?? null,
       idBelongsTo: other?.sourceKey ?? null,
+      isRemoved: removedIds.has(serviceId),
       messages: messagesOf.get(sourceKey) ?? [],
     });
   }

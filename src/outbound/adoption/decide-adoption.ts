@@ -28,6 +28,8 @@ export interface AdoptableRecord {
   messages: readonly AdoptableMessage[];
   /** Key of another record that has this id at the service, or null. */
   idBelongsTo: string | null;
+  /** Waybill has removed the record of this id at the service. */
+  isRemoved: boolean;
 }
 
 export type AdoptionDecision =
@@ -46,10 +48,11 @@ export type AdoptionDecision =
  */
 export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord, idIsCode: boolean): AdoptionDecision {
   const { entity, serviceId } = claim;
-  const { row, binding, closed, messages, idBelongsTo } = record;
+  const { row, binding, closed, messages, idBelongsTo, isRemoved } = record;
   if (binding?.serviceId === serviceId) return { to: 'known' };
   if (binding) return refuse({ code: 'has_other_id', boundTo: binding.serviceId });
   if (idBelongsTo !== null) return refuse({ code: 'id_is_of_other', entity, sourceKey: idBelongsTo, serviceId });
+  if (isRemoved) return refuse({ code: 'id_was_removed', entity, serviceId });
 
   if (row === null) return refuse({ code: 'key_not_in_erp' });
   if (row.unmapped !== null) return refuse({ code: 'nothing_to_compare', problem: row.unmapped });

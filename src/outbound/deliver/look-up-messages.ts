@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Fact } from '../../model/facts/fact.js';
-import type { Entity } from '../../model/record.js';
+import { outside } from '../../model/outside.js';
+import type { Entity, JsonValue } from '../../model/record.js';
 import type { FoundRecord, LookUpFinding } from '../../model/verdict.js';
-import type { ClockReading } from '../../store/clock.js';
+import { type ClockReading, clockToleranceMs } from '../../store/clock.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import {
@@ -12,7 +14,7 @@ import {
   doubtColumns,
   doubtOf,
 } from '../outbox/absence.js';
-import type { BindingHolders, UnprovenTwin } from '../outbox/binding-holders.js';
+import type { BindingHolders, BindingProblem, UnprovenTwin } from '../outbox/binding-holders.js';
 import { bindRecords, type NewBinding } from '../outbox/bindings.js';
 import { doubtContents, provenRecord } from '../outbox/content-hash.js';
 import type { ParkClass } from '../outbox/message.js';
@@ -267,7 +269,15 @@ async function bind(
 }
 
 export type LookUpDecision =
-  | { to: 'delivered'; serviceId: string; flag: Fact; contentKnown: boolean; total: number | null }
+  /** `unlike`: why what was found is another record than ours all the same. */
+  | {
+      to: 'delivered';
+      serviceId: string;
+      flag: Fact;
+      contentKnown: boolean;
+      total: number | null;
+      unlike: Fact | null;
+    }
   /** Another party made this customer: it is bound, and nothing of it is overwritten before a person has looked. */
   | { to: 'adopted'; found: FoundRecord }
   /** It does not exist: the same key and bytes go out as if for the first time. */
@@ -278,11 +288,26 @@ export type LookUpDecision =
   | { to: 'later'; inMs: number; counts: boolean; reason: Fact }
   | { to: 'parked'; parkClass: ParkClass; reason: Fact };
 
-interface DecidedMessage
-  extends Pick<LookUpMessage, 'entity' | 'cause' | 'doubt' | 'askedAt' | 'absences' | 'isForgotten'> {
+export interface DecidedMessage
+  extends Pick<LookUpMessage, 'entity' | 'cause' | 'doubt' | 'askedAt' | 'absences' | 'isForgotten' | 'firstSentAt'> {
   expectedTotal: bigint | null;
   /** Whether the service accepted other records since it was first sent. */
   othersPass: boolean;
+  /** The idempotency key led to what was found, and no other record has it. */
+  isFoundByKey: boolean;
+  /** A store that was lost may have sent it, and changed it since. */
+  isFromBeforeLoss: boolean;
+}
+
+/** What tells a record that was removed, or made before ours was sent, from ours. */
+interface LookUpSettings {
+  absenceProves: boolean;
+  checkTotal: 'exact' | 'off';
+  maxProcessingMs: number;
+  /** Fields by which the service marks a record as removed, as the settings write them. */
+  removalMarks?: readonly { [name: string]: JsonValue }[];
+  /** Field that says when a record was made; absent: none. */
+  createdAtField?: string;
 }
 
 /**
@@ -293,7 +318,7 @@ interface DecidedMessage
 export function decideLookUp(
   message: DecidedMessage,
   finding: LookUpFinding,
-  settings: { absenceProves: boolean; checkTotal: 'exact' | 'off'; maxProcessingMs: number },
+  settings: LookUpSettings,
 ): LookUpDecision {
   const park = (reason: Fact): LookUpDecision => ({
     to: 'parked',
@@ -319,12 +344,13 @@ export function decideLookUp(
         });
       if (finding.differs.includes('customer_code'))
         return park({ code: 'found_with_other_customer', serviceId: finding.serviceId });
+      const unlike = message.isFoundByKey ? null : whyUnlike(message, finding, settings);
       const { differs } = finding;
       const flag: Fact = { code: 'found_by_look_up', differs: differs.slice(0, 5), count: differs.length };
       // Something else made or changed it: the next update sends every field.
       const contentKnown = message.cause === 'in_doubt' && finding.differs.length === 0;
       const { serviceId, total } = finding;
-      return { to: 'delivered', serviceId, flag, contentKnown, total };
+      return { to: 'delivered', serviceId, flag, contentKnown, total, unlike };
     }
     case 'none':
       if (message.cause === 'conflict') return park({ code: 'exists_but_not_found' });
@@ -334,6 +360,26 @@ export function decideLookUp(
     case 'odd':
       return park({ code: 'look_up_inconclusive', problem: finding.reason });
   }
+}
+
+/** Why a record with our number or code is another one, or one that is over, as far as the service shows it; null: nothing tells. */
+function whyUnlike(
+  { firstSentAt, isFromBeforeLoss }: Pick<DecidedMessage, 'firstSentAt' | 'isFromBeforeLoss'>,
+  { serviceId, differs, shown }: FoundRecord,
+  { removalMarks = [], createdAtField = '' }: LookUpSettings,
+): Fact | null {
+  if (differs.includes('items') && !isFromBeforeLoss) return { code: 'found_with_other_lines', serviceId };
+  if (removalMarks.some((marks) => carries(shown, marks))) return { code: 'found_marked_removed', serviceId };
+  const made = shown[createdAtField];
+  // Without an offset it is the wall time of nobody knows which place.
+  const madeAt = typeof made === 'string' && /T.*(Z|[+-]\d\d:?\d\d)$/.test(made) ? Date.parse(made) : Number.NaN;
+  const isEarlier = firstSentAt !== null && madeAt < firstSentAt - clockToleranceMs;
+  return isEarlier ? { code: 'found_made_before', serviceId, madeAt: outside(String(made), 40) } : null;
+}
+
+function carries(shown: { [name: string]: JsonValue }, marks: { [name: string]: JsonValue }): boolean {
+  const said = Object.entries(marks);
+  return said.length > 0 && said.every(([name, value]) => isDeepStrictEqual(shown[name], value));
 }
 
 /** Decides after a look-up that found nothing. */
@@ -359,31 +405,36 @@ function decideAbsence(
 /** So often a create that is found absent goes out again under its key. */
 export const mostAbsences = 3;
 
+function foundAnother({ entity, serviceId }: { entity: Entity; serviceId: string }, problem: BindingProblem): Fact {
+  switch (problem.kind) {
+    case 'taken':
+      return { code: 'found_as_other', entity, sourceKey: problem.heldBy, serviceId };
+    case 'bound':
+      return { code: 'found_twice', entity, serviceId, boundTo: problem.boundTo };
+    case 'removed':
+      return { code: 'found_removed', entity, serviceId };
+  }
+}
+
 /** What was found may be another record's, which is bound to it or may have made it: then a person has to look. */
 export function unlessAnothers(
   decision: LookUpDecision,
-  { entity, sourceKey, cause }: Pick<LookUpMessage, 'entity' | 'sourceKey' | 'cause'>,
+  { entity, sourceKey, cause, isFound }: Pick<LookUpMessage, 'entity' | 'sourceKey' | 'cause'> & { isFound: boolean },
   holders: BindingHolders,
   twin: UnprovenTwin | null,
 ): LookUpDecision {
   if (decision.to !== 'delivered') return decision;
-  const { serviceId } = decision;
-  const claim = { entity, sourceKey, serviceId };
+  const { serviceId, unlike } = decision;
+  const claim = { entity, sourceKey, serviceId, isFound };
   const problem = holders.problemOf(claim);
   if (problem !== null) {
-    const reason: Fact =
-      problem.kind === 'taken'
-        ? { code: 'found_as_other', entity, sourceKey: problem.heldBy, serviceId }
-        : { code: 'found_twice', entity, serviceId, boundTo: problem.boundTo };
+    const reason = foundAnother({ entity, serviceId }, problem);
     return { to: 'parked', parkClass: 'conflict', reason };
   }
-  if (twin === null) return decision;
-  const reason: Fact = {
-    code: 'found_perhaps_other',
-    entity,
-    sourceKey: twin.sourceKey,
-    serviceId,
-    shares: twin.shares,
+  const perhapsOther = (one: UnprovenTwin): Fact => {
+    return { code: 'found_perhaps_other', entity, sourceKey: one.sourceKey, serviceId, shares: one.shares };
   };
+  const reason = twin === null ? unlike : perhapsOther(twin);
+  if (reason === null) return decision;
   return { to: 'parked', parkClass: cause === 'conflict' ? 'conflict' : 'unproven', reason };
 }

@@ -1,7 +1,8 @@
 import { shownReason } from '../../audit/audit-log.js';
 import type { LookUpEndpoint } from '../../config/sections/service-endpoints.js';
+import { namesIn } from '../../model/placeholder.js';
 import type { Entity, JsonValue, OrderItem } from '../../model/record.js';
-import { orderTotal } from '../../model/record.js';
+import { orderTotal, pluralOf, settingsOfRecord } from '../../model/record.js';
 import type { Failure, LookUpFinding } from '../../model/verdict.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { Passage } from '../../service/compose-request.js';
@@ -13,6 +14,7 @@ import { type AdoptOutcome, adoptCustomer } from '../adoption/adopt-found.js';
 import { BindingHolders, unprovenTwin } from '../outbox/binding-holders.js';
 import { keyLifetimeMs } from '../outbox/idempotency-key.js';
 import { backoffMs } from '../outbox/message.js';
+import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { callTooEarly, type EndedAttempt, endAttempts } from './attempts.js';
 import { deliveredSince } from './clock-trace.js';
 import type { DeliveryTally, LookUpResult } from './deliver-result.js';
@@ -21,6 +23,7 @@ import type { Ended, Exchange, Settled, Settler } from './exchange.js';
 import { afterOutageMs } from './lane-keeper.js';
 import {
   claimLookUps,
+  type DecidedMessage,
   decideLookUp,
   type LookUpDecision,
   type LookUpMessage,
@@ -133,12 +136,22 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
   async #settleOne(tx: Tx, { about: message, sent, isProbe }: EndedLookUp, at: number): Promise<LookUpResult> {
     const { settings, random, actor } = this.context;
     const { verdict } = sent;
-    const finding = isFinding(verdict) ? this.#decide(message, verdict, await othersPass(tx, message)) : null;
-    const claims = finding?.to === 'delivered' ? [{ ...message, serviceId: finding.serviceId }] : [];
+    const endpoint = endpointFor(this.context, message);
+    // The key of a create is that of no other record, nor of one that was removed.
+    const isFoundByKey = namesMatched(endpoint).includes('idempotency_key');
+    const known = async () => ({
+      ...message,
+      isFoundByKey,
+      isFromBeforeLoss: (await fromBeforeRecovery(tx))(message.id),
+      othersPass: await othersPass(tx, message),
+    });
+    const finding = isFinding(verdict) ? this.#decide(await known(), verdict) : null;
+    const isFound = !isFoundByKey;
+    const claims = finding?.to === 'delivered' ? [{ ...message, serviceId: finding.serviceId, isFound }] : [];
     const holders = await BindingHolders.of(tx, claims);
-    const askedBy = claims.length > 0 ? fieldsAskedBy(endpointFor(this.context, message), message) : {};
+    const askedBy = claims.length > 0 ? fieldsAskedBy(endpoint, message) : {};
     const twin = claims.length > 0 ? await unprovenTwin(tx, message.entity, message.id, askedBy) : null;
-    const decision = finding && unlessAnothers(finding, message, holders, twin);
+    const decision = finding && unlessAnothers(finding, { ...message, isFound }, holders, twin);
     const { backoffBaseSeconds, backoffMaxSeconds } = settings.delivery;
     const maxMs = backoffMaxSeconds * 1000;
     const backoff = { baseMs: backoffBaseSeconds * 1000, maxMs: isProbe ? Math.min(maxMs, afterOutageMs) : maxMs };
@@ -177,14 +190,24 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
     return resultOf(adoption);
   }
 
-  #decide(message: LookUpMessage, finding: LookUpFinding, othersPass: boolean): LookUpDecision {
+  #decide(
+    message: LookUpMessage & Pick<DecidedMessage, 'isFoundByKey' | 'isFromBeforeLoss' | 'othersPass'>,
+    finding: LookUpFinding,
+  ): LookUpDecision {
     const { items } = JSON.parse(message.record ?? '{}') as { items?: OrderItem[] };
-    const { checkTotal, maxProcessingSeconds } = this.context.settings.service;
+    const { checkTotal, maxProcessingSeconds, acknowledgement } = this.context.settings.service;
+    const { onCancelled, onDeleted } = settingsOfRecord(this.context.settings, message.sourceKey)[
+      pluralOf(message.entity)
+    ];
     const expectedTotal = items ? orderTotal(items) : null;
-    return decideLookUp({ ...message, expectedTotal, othersPass }, finding, {
+    return decideLookUp({ ...message, expectedTotal }, finding, {
       absenceProves: endpointFor(this.context, message)?.absenceProves ?? false,
       checkTotal,
       maxProcessingMs: maxProcessingSeconds * 1000,
+      removalMarks: [onCancelled, onDeleted].flatMap((effect) => (typeof effect === 'object' ? [effect.patch] : [])),
+      ...(message.entity === 'order' && {
+        createdAtField: acknowledgement.orderCreatedAt.split('.').at(-1) as string,
+      }),
     });
   }
 }
@@ -197,12 +220,14 @@ async function othersPass(tx: Tx, { absences, firstSentAt, entity }: LookUpMessa
   return (await tx.value(sql, [...parameters, entity])) !== undefined;
 }
 
+/** Names of the fields that an entry has to agree in to be ours. */
+function namesMatched(endpoint: LookUpEndpoint | null): string[] {
+  return Object.values(endpoint?.match ?? {}).flatMap(namesIn);
+}
+
 /** What tells the record from others at the service: its idempotency key by itself, or these fields together. */
 function fieldsAskedBy(endpoint: LookUpEndpoint | null, { record }: LookUpMessage): Record<string, JsonValue> {
-  const templates = Object.values(endpoint?.match ?? {});
-  const names = templates.flatMap((template) =>
-    [...template.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name as string),
-  );
+  const names = namesMatched(endpoint);
   const fields = JSON.parse(record ?? '{}') as { [name: string]: JsonValue };
   if (names.includes('idempotency_key')) return {};
   return Object.fromEntries(

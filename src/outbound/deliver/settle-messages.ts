@@ -278,8 +278,14 @@ function unlessAnother(one: SettledMessage, holders: BindingHolders, nowMs: numb
 }
 
 function acknowledgedAnother(entity: Entity, { sourceKey, serviceId }: BindingClaim, problem: BindingProblem): Fact {
-  if (problem.kind === 'taken') return { code: 'acknowledged_as_other', entity, sourceKey: problem.heldBy, serviceId };
-  return { code: 'acknowledged_twice', entity, sourceKey, serviceId, boundTo: problem.boundTo };
+  switch (problem.kind) {
+    case 'taken':
+      return { code: 'acknowledged_as_other', entity, sourceKey: problem.heldBy, serviceId };
+    case 'bound':
+      return { code: 'acknowledged_twice', entity, sourceKey, serviceId, boundTo: problem.boundTo };
+    case 'removed':
+      return { code: 'found_removed', entity, serviceId };
+  }
 }
 
 /** The answer to a create that a lost store may have sent can be older than what was said since. So its fields are doubted. */

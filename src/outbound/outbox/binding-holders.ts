@@ -14,6 +14,11 @@ export interface BindingClaim {
    * customer's code. Absent: none.
    */
   renamedFrom?: string | null | undefined;
+  /**
+   * Nothing but a record that stands at the service leads to this claim: a look-up, an answer "already exists" or a list. A service
+   * may go on showing a record that was removed. Absent: the service acknowledged the id just now, or a person vouches for it.
+   */
+  isFound?: boolean | undefined;
 }
 
 /** Why a record can't be bound to an id. */
@@ -21,7 +26,9 @@ export type BindingProblem =
   /** Another record of ours has the id. */
   | { kind: 'taken'; heldBy: string }
   /** The record has another id. Only a person who names both moves a binding (`moveBinding`). */
-  | { kind: 'bound'; boundTo: string };
+  | { kind: 'bound'; boundTo: string }
+  /** Waybill has removed the record that has this id. */
+  | { kind: 'removed' };
 
 /** `open`: read again and again. `final`: nothing more happens to it. `gone`: the service has it no more; asked for still. */
 export type ReadState = 'open' | 'final' | 'gone';
@@ -65,6 +72,7 @@ const unsaid: OrderWords = { status: null, total: null };
 export class BindingHolders {
   readonly #keysById = new Map<string, string>();
   readonly #bound = new Map<string, BoundRow>();
+  readonly #removed = new Set<string>();
 
   /** Asks once for all claims. Where several claim an id that is free, the first of them gets it. */
   static async of(tx: Tx, claims: readonly BindingClaim[]): Promise<BindingHolders> {
@@ -90,6 +98,7 @@ export class BindingHolders {
       holders.#bound.set(nameOf(entity, sourceKey), row);
       holders.#keysById.set(nameOf(entity, serviceId), sourceKey);
     }
+    for (const { entity, serviceId } of await removedOf(tx, claims)) holders.#removed.add(nameOf(entity, serviceId));
     for (const { entity, sourceKey, serviceId } of claims) {
       const id = nameOf(entity, serviceId);
       if (!holders.#keysById.has(id)) holders.#keysById.set(id, sourceKey);
@@ -98,14 +107,17 @@ export class BindingHolders {
   }
 
   /** Why the claim can't be bound; null: it may be. */
-  problemOf({ entity, sourceKey, serviceId, renamedFrom }: BindingClaim): BindingProblem | null {
+  problemOf({ entity, sourceKey, serviceId, renamedFrom, isFound }: BindingClaim): BindingProblem | null {
     const holder = this.#keysById.get(nameOf(entity, serviceId));
     if (holder === undefined)
       throw new Error(`The ${entity} ${serviceId} was not among the claims whose holders were asked for.`);
     if (holder !== sourceKey) return { kind: 'taken', heldBy: holder };
     const boundTo = this.boundTo(entity, sourceKey);
     const isOther = boundTo !== null && boundTo !== serviceId && boundTo !== renamedFrom;
-    return isOther ? { kind: 'bound', boundTo } : null;
+    if (isOther) return { kind: 'bound', boundTo };
+    // An id that a record has is one that the service has given again since.
+    const isRemoved = isFound === true && boundTo !== serviceId && this.#removed.has(nameOf(entity, serviceId));
+    return isRemoved ? { kind: 'removed' } : null;
   }
 
   /** The id of the record; null: it has none yet. */
@@ -133,7 +145,22 @@ export class BindingHolders {
 /** Describes the problem, with the two ids or records that a person has to look at. Pure. */
 export function problemInWords({ entity, serviceId }: BindingClaim, problem: BindingProblem): string {
   if (problem.kind === 'taken') return `${serviceId} is the ${entity} with the key ${problem.heldBy} already`;
+  if (problem.kind === 'removed') return `${serviceId} is the ${entity} that Waybill has removed at the service`;
   return `this ${entity} is ${problem.boundTo} at the service already, and ${serviceId} is another one there`;
+}
+
+async function removedOf(
+  tx: Tx,
+  claims: readonly BindingClaim[],
+): Promise<Pick<BindingClaim, 'entity' | 'serviceId'>[]> {
+  const found = claims.filter(({ isFound }) => isFound);
+  const rows: Pick<BindingClaim, 'entity' | 'serviceId'>[] = [];
+  for (const entity of new Set(found.map((claim) => claim.entity))) {
+    const ids = padded(found.filter((claim) => claim.entity === entity).map(({ serviceId }) => serviceId));
+    const sql = `SELECT entity, service_id FROM removed_id WHERE entity=? AND service_id IN ${placeholders(ids.length)}`;
+    rows.push(...(await tx.rows<Pick<BindingClaim, 'entity' | 'serviceId'>>(sql, [entity, ...ids])));
+  }
+  return rows;
 }
 
 /** A record that has no binding, and may be at the service all the same. */

@@ -257,8 +257,17 @@ export async function importClosedBindings(tx: Tx, entity: Entity, closed: reado
   if (closed.length === 0) return;
   const keys = closed.map((row) => row.source_key);
   await upsertRows(tx, 'closed_binding', key, await keepingUsed(tx, entity, closed));
+  await rememberRemoved(tx, entity, closed);
   await tx.run(`DELETE FROM binding WHERE entity=? AND source_key IN ${placeholders(keys.length)}`, [entity, ...keys]);
   await deleteAdoptions(tx, entity, keys);
+}
+
+/** A service may go on showing these records, so no look-up and no list may take them for live ones. */
+async function rememberRemoved(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {
+  const named = closed.filter(({ service_id: id }) => id !== '');
+  const removedAt = new Map(named.map((row) => [row.service_id, row.closed_at]));
+  const rows = [...removedAt].map(([id, at]) => ({ entity, service_id: id, removed_at: at }));
+  if (rows.length > 0) await upsertRows(tx, 'removed_id', ['entity', 'service_id'], rows);
 }
 
 /** A sweep that looks for deleted records. */

@@ -280,9 +280,8 @@ async function judgeOpen(
     const renamedFrom = mayMove ? holders.boundTo(entity, row.source_key) : null;
     const problem = holders.problemOf({ ...claim, renamedFrom });
     if (problem === null) return { row, refused: null };
-    const { kind } = problem;
-    const refused =
-      kind === 'taken' ? { heldBy: problem.heldBy } : { heldBy: row.source_key, boundTo: problem.boundTo };
+    const heldBy = problem.kind === 'taken' ? problem.heldBy : row.source_key;
+    const refused = problem.kind === 'bound' ? { heldBy, boundTo: problem.boundTo } : { heldBy };
     return { row, refused: { ...claim, ...refused } };
   });
   const taken = problems.flatMap((one) => one.refused ?? []);

@@ -35,6 +35,8 @@ export const actionWords: WordsFor<ActionFacts> = {
     `the settings do not say how the service is asked for it (service.endpoints.${entity === 'order' ? 'lookUpOrder' : 'lookUpCustomer'})`,
   needs_service_id: () => 'say which record at the service it is: --service-id',
   other_service_id: ({ serviceId, said }) => `it is ${serviceId} at the service, not ${said}`,
+  service_id_removed: ({ entity, serviceId }) =>
+    `${serviceId} is the ${entity} that Waybill has removed at the service`,
   service_id_taken: ({ entity, serviceId, heldBy }) =>
     `${serviceId} is the ${entity} with the key ${heldBy} already: look at the service which of the two it is`,
   unproven_claim: ({ serviceId, check: { kind, reason, sides } }) => {

@@ -27,6 +27,16 @@ export const sendingWords: WordsFor<SendingFacts> = {
     `A look-up finds ${serviceId}, but this ${entity} is ${boundTo} at the service already, and ${serviceId} is another one there.`,
   found_perhaps_other: ({ entity, sourceKey, serviceId, shares }) =>
     `A look-up finds ${serviceId}, which proves nothing: the ${entity} with the key ${sourceKey} has the same ${shares}, and may have been sent as well.`,
+  found_removed: ({ entity, serviceId }) => ({
+    text: `The service shows ${serviceId}, which Waybill has removed there: it is the ${entity} as it was before, and proves nothing of this one.`,
+    remedy: 'If there is no other one, `waybill outbox resolve --not-delivered` sends it under a new key.',
+  }),
+  found_with_other_lines: ({ serviceId }) =>
+    `A look-up finds ${serviceId}, which proves nothing: it has other lines there.`,
+  found_marked_removed: ({ serviceId }) =>
+    `A look-up finds ${serviceId}, which proves nothing: it is marked there as removed.`,
+  found_made_before: ({ serviceId, madeAt }) =>
+    `A look-up finds ${serviceId}, which proves nothing: it was made there at ${openOutside(madeAt)}, before this record was first sent.`,
   found_with_other_total: ({ serviceId, found, expected }) =>
     `A look-up finds ${serviceId}, which proves nothing: its total there is ${found}, and the lines add up to ${expected}.`,
   found_with_other_customer: ({ serviceId }) =>
@@ -91,6 +101,8 @@ export const sendingWords: WordsFor<SendingFacts> = {
   has_other_id: ({ boundTo }) => `it is bound to ${boundTo} already`,
   id_is_of_other: ({ entity, sourceKey, serviceId }) =>
     `${serviceId} is the ${entity} with the key ${sourceKey} already`,
+  id_was_removed: ({ entity, serviceId }) =>
+    `${serviceId} is the ${entity} that Waybill has removed at the service; a row that is back is sent as a new record`,
   key_not_in_erp: () =>
     'no eligible row of the ERP has this key; keys are compared letter by letter, and a spreadsheet may have dropped zeros before a number',
   nothing_to_compare: ({ problem }, say) =>

@@ -19,6 +19,7 @@ const record: AdoptableRecord = {
   closed: null,
   messages: [],
   idBelongsTo: null,
+  isRemoved: false,
 };
 const message = (over: Partial<AdoptableMessage> = {}): AdoptableMessage => ({
   id: 1,

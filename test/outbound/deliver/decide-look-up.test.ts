@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { FoundRecord } from '../../../src/model/verdict.js';
 import { decideLookUp, mostAbsences } from '../../../src/outbound/deliver/look-up-messages.js';
 import { told } from '../../support/told.js';
 
@@ -6,7 +7,14 @@ const settings = { absenceProves: false, checkTotal: 'exact' as const, maxProces
 const at = (ms: number) => ({ bootId: 'a', bootMs: ms, wallMs: ms });
 /** One look-up has found nothing after the wait, and now is the time of the second one. */
 const absence = { doubt: { ended: at(0), absent: at(300_000) }, askedAt: at(330_000) };
-const young = { absences: 0, isForgotten: true, othersPass: false };
+const young = {
+  absences: 0,
+  isForgotten: true,
+  othersPass: false,
+  firstSentAt: 1_000_000_000,
+  isFoundByKey: false,
+  isFromBeforeLoss: false,
+};
 const doubt = { ...young, entity: 'order' as const, cause: 'in_doubt' as const, expectedTotal: 100n, ...absence };
 const conflict = { ...young, entity: 'order' as const, cause: 'conflict' as const, expectedTotal: null, ...absence };
 const found = { kind: 'found' as const, serviceId: 'o1', total: 100, differs: [] as string[], shown: {} };
@@ -19,6 +27,7 @@ describe('what follows from a look-up', () => {
       flag: { code: 'found_by_look_up', differs: [], count: 0 },
       contentKnown: true,
       total: 100,
+      unlike: null,
     });
     expect(decideLookUp(doubt, { ...found, total: 99 }, { ...settings, checkTotal: 'off' })).to.deep.include({
       flag: { code: 'found_by_look_up', differs: [], count: 0 },
@@ -37,6 +46,31 @@ describe('what follows from a look-up', () => {
     const differs = ['customer_code'];
     for (const message of [doubt, conflict])
       expect(decideLookUp(message, { ...found, total: null, differs }, settings)).to.have.property('to', 'parked');
+  });
+
+  it('other lines, the mark of a removal or an earlier date prove nothing, unless the key led to it', () => {
+    const marked = { ...settings, removalMarks: [{ status: 'void' }], createdAtField: 'created_at' };
+    const cases = [
+      ['found_with_other_lines', { differs: ['items'] }],
+      ['found_marked_removed', { shown: { status: 'void', note: 'A-1' } }],
+      ['found_made_before', { shown: { created_at: '1970-01-12T13:41:00Z' } }],
+    ] as const;
+    for (const [code, over] of cases)
+      for (const message of [doubt, conflict]) {
+        const finding = { ...found, differs: [], ...over } as typeof found;
+        expect(decideLookUp(message, finding, marked), code).to.have.nested.property('unlike.code', code);
+        const byKey = decideLookUp({ ...message, isFoundByKey: true }, finding, marked);
+        expect(byKey, code).to.have.property('unlike', null);
+      }
+    const lost = { ...doubt, isFromBeforeLoss: true };
+    expect(decideLookUp(lost, { ...found, differs: ['items'] }, marked)).to.have.property('unlike', null);
+    // Five minutes of clocks that differ, a time that may be of any place, and another state.
+    for (const shown of [
+      { created_at: '1970-01-12T13:42:00Z' },
+      { created_at: '1970-01-01T00:00:00' },
+      { status: 'open' },
+    ] as FoundRecord['shown'][])
+      expect(decideLookUp(doubt, { ...found, shown }, marked)).to.have.property('unlike', null);
   });
 
   it('a conflict of a customer that is found is adopted', () => {

@@ -9,7 +9,15 @@ import { insertRows, type Row } from '../../../src/store/rows.js';
 import { writeStoreInfo } from '../../../src/store/store-info.js';
 import type { StoreKit } from '../../store/stores.js';
 
-const tables = ['outbox_message', 'message_body', 'binding', 'closed_binding', 'capture_cursor', 'attempt'];
+const tables = [
+  'outbox_message',
+  'message_body',
+  'binding',
+  'closed_binding',
+  'removed_id',
+  'capture_cursor',
+  'attempt',
+];
 
 /** As the program finds it when it opens an empty store, or an older copy, although there was another one before. */
 export function holdAsLost(kit: StoreKit, more: object = {}): Promise<void> {
