@@ -6,7 +6,7 @@ import { sourceImports } from './support/source-imports.js';
 
 /** Types of the settings may be named anywhere above `model`; the settings themselves are handed down, not fetched. */
 const TYPES_OF_SETTINGS = 'config (types only)';
-/** What all parts of the process share of V8. */
+/** The V8 settings that all parts of the process share. */
 const V8 = 'v8';
 /** Sentences are made at the edge. `NOT_YET` lists the rooms below that still make some. */
 const WORDS = 'words';
@@ -25,7 +25,8 @@ const BELOW_OPERATOR = [...INBOUND, ...OUTBOUND, 'service', 'erp', ...BASE];
  */
 const ALLOWED: Record<string, readonly string[]> = {
   main: ['cli', V8, 'model'],
-  // A command asks operator and daemon. Of the rooms below them it may name lists, files and types, but start no request.
+  // A command asks operator and daemon. It may name lists, files and types of the rooms below them, but start no
+  // request.
   cli: [
     WORDS,
     'desk',
@@ -86,7 +87,7 @@ function partOf(file: string): string {
   return top === 'outbound' || top === 'inbound' ? `${top}/${next}` : top.replace(/\.(tsx?|js)$/, '');
 }
 
-/** What is wrong with the imports of `file` (its path in src), a line for each. */
+/** The faults in the imports of `file` (its path in src), a line for each. */
 function violations(file: string, source: string): string[] {
   const from = partOf(file);
   const allowed = ALLOWED[from];

@@ -44,7 +44,7 @@ describe('histories of the jobs', () => {
     }
   }
 
-  /** What a person tries again must get through, also where the service answers a refused key with the same refusal for ever. */
+  /** A person's retry must get through, also if the service answers a refused key with the same refusal for ever. */
   for (const [what, onCancelled, deed] of [
     ['a change', 'nothing', { do: 'edit', order: 0, qty: 2, isSeen: true }],
     ['a removal', 'delete', { do: 'cancel', order: 0 }],

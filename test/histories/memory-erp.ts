@@ -59,12 +59,12 @@ export class MemoryErp implements ErpReader {
     return Array.from({ length: this.given }, (_, index) => String(index + 1));
   }
 
-  /** What the service should hold of a customer. */
+  /** The record that the service should hold of a customer. */
   static customerRecord({ key, name }: CustomerRow): CustomerRecord {
     return { customer_code: `C-${key}`, name };
   }
 
-  /** What the service should hold of an order. */
+  /** The record that the service should hold of an order. */
   static orderRecord({ key, customerKey, qty }: OrderRow): OrderRecord {
     return { customer_code: `C-${customerKey}`, items: [{ sku: 'SKU-1', qty, price }], note: `SO-${key}` };
   }

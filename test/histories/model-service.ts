@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What happens to one request. `-before`: it has no effect; `-after`: it has its effect, and the answer is lost. */
+/** The fate of one request. `-before`: it has no effect; `-after`: it has its effect, and the answer is lost. */
 export const fates = [
   'ok',
   'refuse',
@@ -70,12 +70,12 @@ export const refusedQty = 99;
 /** The service as it is promised to be: it remembers keys for their lifetime, and makes one record for each that it does not know. */
 export class ModelService {
   readonly customers = new Map<string, Fields>();
-  /** By the id that the service gave. */
+  /** The records by the id that the service gave. */
   readonly orders = new Map<string, Fields>();
   /** Amounts of the unpaid invoices, by number. */
   readonly invoices = new Map<string, number>();
   readonly arrivals: Arrival[] = [];
-  /** What comes over the next requests, in order; after that all is well. */
+  /** The fate of the next requests, in order; after that all is well. */
   fates: Fate[] = [];
   readonly #profile: Profile;
   readonly #nowMs: () => number;
@@ -94,7 +94,7 @@ export class ModelService {
   receive(by: string, request: Request): Reply {
     const { method, path, key, body } = request;
     const drawn = this.fates.shift() ?? 'ok';
-    // Of a question these would be lies, not troubles.
+    // A question would get lies here, not troubles.
     const fate = method === 'GET' && onlyOfWrites.has(drawn) ? 'ok' : drawn;
     if (fate === 'unreachable') return { kind: 'unreachable' };
     const requestId = `R-${this.arrivals.length + 1}`;

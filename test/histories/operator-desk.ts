@@ -24,7 +24,7 @@ interface OpenMessage {
   record: string | null;
 }
 
-/** What stands on the desk. */
+/** The items on the desk. */
 export interface Desk {
   kept: HistoryStore;
   time: VirtualTime;

@@ -11,7 +11,7 @@ import type { World } from './world.js';
 
 type StoredMessage = MessageRow & { customer_key: string | null };
 
-/** What must hold at every moment. Returns what is wrong, a line for each. */
+/** The promises that hold at every moment. Returns what is wrong, a line for each. */
 export function wrongNow(world: World): string[] {
   const wrong = [...world.wrong];
   for (const key of world.erp.everyKey()) {
@@ -28,7 +28,7 @@ export function wrongNow(world: World): string[] {
   ];
 }
 
-/** What was there when a sweep began is known when the sweep is on record. */
+/** Rows that were there when a sweep began are known when the sweep is on record. */
 function sweptButUnknown(world: World): string[] {
   const [cursor] = world.kept.rows<{ at: number | null }>(
     "SELECT swept_at AS at FROM capture_cursor WHERE name='order'",
@@ -38,7 +38,7 @@ function sweptButUnknown(world: World): string[] {
   return unknown.map(({ key }) => `order ${key} was there before the last sweep, and is unknown`);
 }
 
-/** What may have taken effect under a key is what goes out under it, until a person has looked or the service has said no. */
+/** Bytes that may have taken effect under a key go out again under it, until a person has looked or the service has said no. */
 function oneKeyOneBody({ service, desk }: World): string[] {
   const wrong: string[] = [];
   const bodies = new Map<string, Arrival>();
@@ -57,7 +57,10 @@ function isRefusal({ answered, fate }: Arrival): boolean {
   return (answered === 400 || answered === 404) && fate !== 'in-progress';
 }
 
-/** What must hold when everybody has come to rest and nobody has helped yet: what waits, waits for a person, and for a reason. */
+/**
+ * The promises when everybody has come to rest and nobody has helped yet: a message that waits, waits for a person, and
+ * for a reason.
+ */
 export function wrongAtRest(world: World): string[] {
   const wrong: string[] = [];
   const messages = messagesOf(world);
@@ -85,7 +88,7 @@ export function wrongAtRest(world: World): string[] {
   return wrong;
 }
 
-/** What must hold when people have dealt with all that waited for them. */
+/** The promises when people have dealt with all that waited for them. */
 export function wrongInTheEnd(world: World): string[] {
   const { erp, service, desk, setup } = world;
   const wrong: string[] = [];
@@ -140,13 +143,13 @@ function wrongOrder(row: OrderRow, held: object | null, last: MessageRow | undef
       ];
 }
 
-/** What the store has on record, against what the service saw. */
+/** The store's records against the service's view. */
 function wrongOnRecord(world: World, messages: readonly MessageRow[]): string[] {
   const { service, desk } = world;
   const history = historyOf(world);
   // A pass that ends with a brake holds what it wrote; and what a person decided needs no proof.
   const isHeld = (event: WitnessEvent) => event.old_state === 'pending' && event.text === 'held';
-  // Whether a look-up proves anything is the service's word, not ours.
+  // Only the service can say if a look-up proves anything.
   const decided = new Set(desk.touched);
   for (const { purpose, message_id: id } of history.attempts) if (purpose === 'look_up') decided.add(id as number);
   const events = history.events.filter((event) => !decided.has(event.message_id ?? 0) && !isHeld(event));

@@ -21,7 +21,7 @@ const deadlineSeconds = 5;
 const maxProcessingMs = 300_000;
 const orders = 2;
 
-/** What becomes of the next request for an order. `afterMs`: when it takes effect, after it was received; null: never. */
+/** The fate of the next request for an order. `afterMs`: when it takes effect, after it was received; null: never. */
 interface Fate {
   answer: 'created' | 'timeout' | 'reset' | 'bad gateway';
   afterMs: number | null;
@@ -129,7 +129,7 @@ class SlowWorld {
   readonly service: SlowService;
   readonly #erp = new MemoryErp(() => this.time.nowMs);
   #workers: Worker[] = [];
-  /** What the clock on the wall shows beside the true time, and which start of the machine this is. */
+  /** The error of the clock on the wall against the true time, and the number of the machine's start. */
   #aheadMs = 0;
   #boot = { number: 1, atMs: startMs - 3_600_000 };
 

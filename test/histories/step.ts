@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { type Fate, fates } from './model-service.js';
 import { type Point, points } from './worker.js';
 
-/** What stays the same throughout a history. */
+/** The constants of a history. */
 export interface Setup {
   seed: number;
   replaysRefusals: boolean;

@@ -20,7 +20,7 @@ export const points = [
 ] as const;
 export type Point = (typeof points)[number];
 
-/** What strikes a process when it comes to a point for the nth time. */
+/** The strike on a process when it comes to a point for the nth time. */
 export interface Strike {
   point: Point;
   nth: number;
@@ -66,7 +66,7 @@ export class Worker implements Sleeper {
     this.client = new ServiceClient({ service: settings.service, quickResends: 0, nowMs, clock, adapter });
   }
 
-  /** Whether it can take up a job. */
+  /** True if it can take up a job. */
   get isFree(): boolean {
     return this.state === 'alive' && !this.#isBusy;
   }
@@ -149,7 +149,10 @@ export class Worker implements Sleeper {
     return handle as unknown as Store;
   }
 
-  /** Between the transport and the service. Where undici would ask once more whether the bytes may leave, nobody can freeze. */
+  /**
+   * Between the transport and the service. Nobody can freeze it where undici would ask once more for permission to send
+   * the bytes.
+   */
   #adapter(): AxiosAdapter {
     const { service, time, random, onSend, settings } = this.#around;
     const clock = time.clockOf(this);
@@ -183,7 +186,7 @@ function giveWay(error: unknown): null {
   return null;
 }
 
-/** What a dead process waits for. */
+/** The promise that a dead process waits for. */
 function never(): Promise<never> {
   return new Promise(() => undefined);
 }

@@ -27,7 +27,7 @@ export class World {
   readonly desk: OperatorDesk;
   readonly setup: Setup;
   readonly kept: HistoryStore;
-  /** What was wrong at the moment at which it happened. */
+  /** The faults, at the moment at which they happened. */
   readonly wrong: string[] = [];
   hasPruned = false;
   /** A process was ended or stood still: what it was about to send may have been sent, as far as anybody knows. */

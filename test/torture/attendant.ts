@@ -21,7 +21,7 @@ export class Attendant {
     this.#loop = this.#run();
   }
 
-  /** Whether there is anything that a person has to say. */
+  /** True if there is anything that a person has to say. */
   async hasWork(): Promise<boolean> {
     const [held] = await this.#stage.store.rows<{ n: number }>(
       "SELECT COUNT(*) AS n FROM outbox_message WHERE state='parked' AND park_class='held'",
@@ -71,7 +71,7 @@ export class Attendant {
     );
     const absurd = (pause: (typeof pauses)[number]) =>
       pause.cause === 'throttled' && Number(pause.until_at ?? 0) > Date.now() + 60_000;
-    // Where a store came back without its bindings, many creates meet what is there already.
+    // If a store came back without its bindings, many creates meet records that are there already.
     const expected = (pause: (typeof pauses)[number]) => this.#stage.past !== null && pause.cause === 'refusals';
     if (!pauses.some((pause) => absurd(pause) || expected(pause))) return;
     await this.#stage.operator.run('resume', '--reason', 'it is back');
@@ -86,7 +86,10 @@ export class Attendant {
     await this.#stage.operator.run('confirm', '--yes', '--reason', 'we looked at the list');
   }
 
-  /** Of what only a person can decide: all after the loss of a store, else what somebody else sent under our key. */
+  /**
+   * The decisions that only a person can make: all after the loss of a store, else those about records that somebody
+   * else sent under our key.
+   */
   async #unproven(): Promise<{ entity: 'customer' | 'order'; source_key: string }[]> {
     const { store, past, foreign } = this.#stage;
     if (!past && foreign.records.size === 0) return [];

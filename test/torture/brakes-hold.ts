@@ -2,8 +2,8 @@ import type { History, Life } from './history.js';
 import { livesOf } from './lives.js';
 
 /**
- * No pass lets go more updates or removals by itself than the settings say, and nothing goes out before its pass has let it go.
- * What is held goes when a person has confirmed it.
+ * No pass lets go more updates or removals by itself than the settings say, and nothing goes out before its pass has
+ * let it go. A held change goes when a person has confirmed it.
  */
 export function brakesHold(history: History): string[] {
   const most = { update: history.maxUpdates, removal: history.removals.maxRemovals };

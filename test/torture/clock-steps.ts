@@ -1,7 +1,7 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What the clock on the wall of all daemons and commands shows in a run, by how much it is ahead of the true time. */
+/** The clock on the wall of all daemons and commands in a run, as its lead over the true time. */
 export class WallClock {
   readonly #file: string;
   readonly #startedAtMs = Date.now();
@@ -20,7 +20,7 @@ export class WallClock {
     return clock;
   }
 
-  /** What a process takes that is to see this clock. */
+  /** The environment of a process that is to see this clock. */
   get environment(): NodeJS.ProcessEnv {
     const loader = new URL('./set-clock.js', import.meta.url);
     return { NODE_OPTIONS: `--import=${loader.href}`, TORTURE_CLOCK_FILE: this.#file };

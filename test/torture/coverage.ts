@@ -3,7 +3,7 @@ import { redisFaults } from './draw-cluster.js';
 import { otherFaults, serverFaults, serviceFaults } from './draw-faults.js';
 import { type DispatcherKind, deedKinds, mixUps, retryAfterForms, type StoreKind } from './plan.js';
 
-/** What comes up in every twentieth seed, in some of them more than once. */
+/** Names that come up in every twentieth seed, in some of them more than once. */
 export const seldom = [
   'deed:vanish-order',
   'deed:long-order',
@@ -18,7 +18,7 @@ export const seldom = [
   ...mixUps.map((kind) => `mix-up:${kind}`),
 ] as const;
 
-/** How often each fault, deed and point had its effect. */
+/** The number of effects of each fault, deed and point. */
 export class Coverage {
   readonly times = new Map<string, number>();
 
@@ -59,7 +59,10 @@ function isSeldom(name: string): boolean {
   return (seldom as readonly string[]).includes(name);
 }
 
-/** What came up less than once in ten seeds, or in twenty where it is seldom. Empty under a hundred seeds: few say nothing. */
+/**
+ * Names that came up less than once in ten seeds, or in twenty if they are seldom. Empty under a hundred seeds: few say
+ * nothing.
+ */
 export function missingCoverage(
   coverage: Readonly<Record<string, number>>,
   seeds: number,

@@ -63,7 +63,7 @@ export class Crew {
     return [...this.#traps.values()].reduce((sum, traps) => sum + traps.length, armed.length);
   }
 
-  /** Whether anybody is there that has begun to work. */
+  /** True if anybody is there that has begun to work. */
   isAtWork(): boolean {
     return [...this.#child.values()].some(({ shift }) => shift.end === null && shift.output !== '');
   }

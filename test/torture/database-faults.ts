@@ -143,7 +143,7 @@ async function someoneWaits(session: Session, server: DatabaseServer): Promise<b
   return (await session.query(server.someoneWaits)).length > 0;
 }
 
-/** What a fault does at the database server may meet another fault there: then it has had its effect. */
+/** A fault at the database server may meet another fault there: then it has had its effect. */
 async function atServer(
   { server, databases }: Stage,
   work: (session: Session, server: DatabaseServer) => Promise<void>,

@@ -85,7 +85,7 @@ export async function doFault(stage: Stage, fault: Fault): Promise<void> {
   }
 }
 
-/** Whether an order is in doubt, such as the one whose key is to be forgotten. */
+/** True if an order is in doubt, such as the one whose key is to be forgotten. */
 async function isOneInDoubt({ sandbox, store }: Stage): Promise<boolean> {
   const isSent = sandbox.faults().some(({ fault, fired }) => fault.kind === 'reset-after-commit' && fired > 0);
   if (!isSent) return false;

@@ -4,7 +4,7 @@ import type { PastLife } from './history.js';
 import type { Doctored } from './sound-history.js';
 import type { WitnessEvent } from './store-witness.js';
 
-/** What is done to a sound history, and which invariant has to notice. */
+/** The change to a sound history, and the invariant that has to notice. */
 export const doctored: Record<string, Record<string, (history: Doctored) => void>> = {
   'one-record-per-reference': {
     'an order is there twice': (h) => {

@@ -3,7 +3,10 @@ import { type Fault, type Plan, workers } from './plan.js';
 
 export const redisFaults = ['redis-killed', 'redis-emptied', 'redis-slow', 'redis-cut-off'] as const;
 
-/** What is different where three nodes deliver at a time: two faults of Redis come with each seed, and any node may be killed. */
+/**
+ * The differences with three nodes that deliver at a time: two faults of Redis come with each seed, and any node may be
+ * killed.
+ */
 export function drawCluster(plan: Plan, spanMs: number): Plan {
   const { seed } = plan;
   const random = new SeededRandom(seed * 49_979_687);
@@ -15,8 +18,8 @@ export function drawCluster(plan: Plan, spanMs: number): Plan {
   const faults = plan.faults.map(({ atMs, fault }) =>
     fault.kind === 'process-kill' ? { atMs, fault: { ...fault, who: random.pick(workers) } } : { atMs, fault },
   );
-  // So tight that nodes that each take it for theirs alone exceed it, also on a busy machine; and every other time over so long
-  // a window that what a dead node sent still counts when its places are free.
+  // The limit is so tight that nodes that each take it for theirs alone exceed it, also on a busy machine; and every
+  // other time its window is so long that the requests of a dead node still count when its places are free.
   const windows = seed % 2 === 0 ? 1 : 4;
   const limit = {
     requests: Math.floor(plan.limit.requests / 4) * windows,

@@ -23,7 +23,7 @@ export function drawMixUps(seed: number, forgets: boolean, random: SeededRandom)
   }));
 }
 
-/** What the keys of the ERP have to be for these. */
+/** The form of the ERP's keys that these need. */
 export function orderKeyFor(mixUps: readonly MixUp[]): Plan['orderKey'] {
   const isDrawn = (...kinds: MixUpKind[]) => mixUps.some(({ kind }) => kinds.includes(kind));
   if (isDrawn('long-key', 'respelled-key')) return 'text';

@@ -2,11 +2,11 @@ import { SeededRandom } from '../../src/lab/seeded-random.js';
 import { type Plan, storeKinds } from './plan.js';
 
 const hourMs = 3_600_000;
-/** So long and longer whoever waits gives up; an odd number locks attempts. */
+/** Times at and beyond which a waiter gives up; an odd number locks attempts. */
 const oddMs = 1_301;
 
 /**
- * What was thought of later: drawn from numbers of its own, and at seeds that take turns, so that the rest of a plan is what it
+ * Later additions: drawn from numbers of their own, and at seeds that take turns, so that the rest of a plan is as it
  * was. Nothing of it goes with a store that is lost, where most of it could not be told from the loss.
  */
 export function drawMore(plan: Plan): Plan {

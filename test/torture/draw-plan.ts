@@ -22,7 +22,7 @@ export function drawPlan(seed: number, store: StoreKind, dispatcher: DispatcherK
   const random = new SeededRandom(seed * 7919 + storeKinds.indexOf(store));
   for (let i = 0; i < 8; i++) random.below(2);
   const forgets = seed % 8 === 4 || seed % 40 === 1;
-  // Of its own, so that another point moves nothing else of a plan.
+  // Drawn from numbers of its own, so that another point moves nothing else of a plan.
   const drawn = drawTraps(seed, new SeededRandom(seed * 104_729));
   // Keys that live for two seconds: whoever dies among the first customers leaves nothing that could be proven.
   const traps = forgets ? { ...drawn, A: [], B: [] } : drawn;
@@ -34,7 +34,7 @@ export function drawPlan(seed: number, store: StoreKind, dispatcher: DispatcherK
   // A deletion is only found by sweeps.
   const sweeps = random.chance(35) || removals.onDeleted !== 'nothing';
   const storeFault = drawStoreFault(seed, random);
-  // Of its own, so that the rest of a plan is what it was.
+  // Drawn from numbers of its own, so that the rest of a plan is as it was.
   const mixUps = drawMixUps(seed, forgets, new SeededRandom(seed * 32_452_843));
   const faults = drawFaults(seed, store, spanMs, random).map(({ atMs, fault }) => ({
     atMs: forgets ? atMs + 3_000 : atMs,

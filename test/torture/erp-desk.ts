@@ -8,7 +8,7 @@ export type Row = Record<string, string | null>;
 export const firstMixedOrder = 200_000;
 export const firstMixedCustomer = 50_000;
 
-/** What the connector has to call an order. */
+/** The connector's name for an order. */
 export function keyOf({ id, order_key: key }: Row): string {
   return formatSourceKey([key ?? (id as string)]);
 }
@@ -27,7 +27,7 @@ export interface ErpDesk {
   /** All of them in one transaction, which stays open for `holdMs` before it commits. */
   run(statements: readonly Statement[], holdMs?: number): Promise<void>;
   read(sql: string): Promise<Row[]>;
-  /** Whether orders have a key beside their id. */
+  /** True if orders have a key beside their id. */
   readonly hasOrderKey: boolean;
   /** Orders whose rows were deleted, as they were last. */
   readonly deletedOrders: Row[];

@@ -8,11 +8,11 @@ export interface NewOrder {
   lines: readonly { product: number; qty: number }[];
   /** When it was entered and changed, on the wall. */
   time: string;
-  /** Where orders have a key beside their id; absent: the id is the key. */
+  /** The column of a key beside the id; absent: the id is the key. */
   key?: string;
 }
 
-/** What every line of a new order costs. */
+/** The price of every line of a new order. */
 const unitCents = 1_250;
 
 export function totalCents(lines: NewOrder['lines']): number {

@@ -55,7 +55,7 @@ export interface Announcement {
   sentAtMs: number;
 }
 
-/** What could be seen of one store. */
+/** The observations of one store. */
 export interface Life {
   messages: readonly MessageRow[];
   attempts: readonly AttemptRow[];
@@ -77,11 +77,11 @@ export interface PastLife extends Life {
 export interface History extends Life {
   limit: { requests: number; windowMs: number };
   replaysRefusals: boolean;
-  /** How long the service promised to remember a key, where it forgets some in this run; else null. */
+  /** The time for which the service promised to remember a key, if it forgets some in this run; else null. */
   keyLifetimeMs: number | null;
   /** Orders that were too long for the service at some time: a refusal after an attempt in doubt proves nothing. */
   everRefused: ReadonlySet<string>;
-  /** What is configured for orders that the ERP cancels or deletes. */
+  /** The setting for orders that the ERP cancels or deletes. */
   removals: Removals;
   /** More updates in a pass wait for a person. */
   maxUpdates: number;
@@ -90,15 +90,15 @@ export interface History extends Life {
   /** When a recovery was on record; null where none was called for, or none has come to its end. */
   recoveredAtMs: number | null;
   /**
-   * When the bindings of the lost store were exported for its recovery; null where they were not. What was delivered after that,
-   * and removed in the ERP before the recovery, is known to nobody.
+   * When the bindings of the lost store were exported for its recovery; null where they were not. An order that was
+   * delivered after that, and removed in the ERP before the recovery, is known to nobody.
    */
   exportedAtMs: number | null;
   /** Records of which a person said what there is at the service. */
   resolved: ReadonlyMap<string, 'delivered' | 'not_delivered'>;
   /** Numbers of the orders whose keys were respelled. */
   respelled: ReadonlySet<string>;
-  /** What was seen at the service while records were mixed up, and must never be. */
+  /** Sights at the service that must never be, while records were mixed up. */
   breaches: readonly string[];
   /** Requests at the client's side of the network, with the process that sent them. */
   arrivals: readonly (Arrival & { pid: number })[];
@@ -106,23 +106,23 @@ export interface History extends Life {
   operatorArrivals: readonly Arrival[];
   ledger: Pick<Ledger, 'requests' | 'orders' | 'customers' | 'deleted'>;
   erp: ErpRows;
-  /** What changed in the ERP while nobody at a desk did anything. */
+  /** Changes in the ERP while nobody at a desk did anything. */
   erpTouched: readonly string[];
   /** When the clock of the machine was set forward; null: nobody touched it in this run. */
   clockForwardAt: readonly number[] | null;
   /** Events that a daemon has taken. */
   announced: readonly Announcement[];
-  /** What the ERP is told of its orders; null where it is told nothing. */
+  /** The facts that the ERP is told of its orders; null if it is told nothing. */
   writtenBack: readonly Row[] | null;
-  /** What forgotten customers were called. */
+  /** The names of forgotten customers. */
   forgotten: readonly string[];
-  /** What was pruned; it is among the messages as well. */
+  /** The pruned messages; they are among the messages as well. */
   pruned: readonly MessageRow[];
   /** All that was printed or kept, by where it stood. */
   texts: readonly { where: string; text: string }[];
   secrets: readonly string[];
-  /** How the daemons ended when they were told to stop. */
+  /** The exits of the daemons that were told to stop. */
   ends: readonly (number | string)[];
-  /** Whether the last process was ended without a chance to say goodbye, so that a pull may have been under way. */
+  /** True if the last process was ended without a chance to say goodbye, so that a pull may have been under way. */
   endedByForce: boolean;
 }

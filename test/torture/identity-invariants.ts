@@ -16,7 +16,7 @@ function boundTwice({ bindings }: History): string[] {
   );
 }
 
-/** By its number and its customer, as the ERP and the service show them. */
+/** Compared by its number and its customer, as the ERP and the service show them. */
 function boundToAnother({ erp, ledger, bindings }: History): string[] {
   const rows = new Map([...erp.deletedOrders, ...erp.orders].map((order) => [keyOf(order), order]));
   const held = new Map(ledger.orders.map((order) => [order.order_id, order]));
@@ -37,7 +37,7 @@ function boundToAnother({ erp, ledger, bindings }: History): string[] {
   });
 }
 
-/** What the service did to a record it did for one record of ours, as far as the attempts on record tell. */
+/** The service's deeds for a record are for one record of ours, as far as the attempts on record tell. */
 function touchedForTwo(history: History): string[] {
   const { ledger } = history;
   const wanted = new Map<string, string>();

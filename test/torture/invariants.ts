@@ -29,7 +29,7 @@ import {
 } from './told-invariants.js';
 import { waitsWhenTold } from './waits-when-told.js';
 
-/** What must hold after every run, whatever happened in it. Each returns what is wrong, a line for each; empty is well. */
+/** The invariants of every run, whatever happened in it. Each returns what is wrong, a line for each; empty is well. */
 export const invariants: Record<string, (history: History) => string[]> = {
   'one-record-per-reference': oneRecordPerReference,
   'one-record-one-identity': oneRecordOneIdentity,

@@ -13,7 +13,7 @@ export interface OrderBody {
   items: { sku: string; qty: number; price: number }[];
 }
 
-/** What an order row has to become, worked out without a line of the connector. */
+/** The record that an order row has to become, worked out without a line of the connector. */
 export type JudgedOrder =
   | { kind: 'ineligible' }
   | { kind: 'unmappable' }

@@ -6,8 +6,9 @@ export interface LifeWithRequests extends Life {
 }
 
 /**
- * What belongs to each store that there was, oldest first: a store that was lost or replaced by an older copy takes its
- * attempts and its witness with it. The last one keeps the rows that it has from the copy, but not the doings of before.
+ * The parts of each store that there was, oldest first: a store that was lost or replaced by an older copy takes its
+ * attempts and its witness with it. The last one keeps the rows that it has from the copy, but not the doings of
+ * before.
  */
 export function livesOf(history: History): LifeWithRequests[] {
   const { past, ledger } = history;

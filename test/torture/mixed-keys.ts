@@ -11,7 +11,7 @@ async function outliveSweeps({ plan }: Stage): Promise<void> {
   await sleep(plan.sweeps ? plan.sweepSeconds * 3_000 : 1_500);
 }
 
-/** By other letters, or a space at its end where the database ignores it. */
+/** Spelled with other letters, or a space at its end where the database ignores it. */
 export async function respellKey(stage: Stage, { form }: MixUp): Promise<boolean> {
   const { erp, plan, respelled } = stage;
   const { order: id } = idsFor('respelled-key');

@@ -4,7 +4,7 @@ import { redisFaults } from './draw-cluster.js';
 import { drawPlan } from './draw-plan.js';
 import { type Plan, storeKinds } from './plan.js';
 
-/** What a plan draws, by the names of the coverage. What only follows from it, such as a takeover, is not in it. */
+/** The draws of a plan, by the names of the coverage. Consequences, such as a takeover, are not in it. */
 function drawnIn({ traps, faults, storeFault, standby, deeds, mixUps, maxUpdates }: Plan): string[] {
   const all = [...traps.A, ...traps.B];
   const isTyped = (command: string) => (command === 'confirm' ? maxUpdates < 10 : storeFault !== null);

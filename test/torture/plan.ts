@@ -11,7 +11,7 @@ export type DispatcherKind = (typeof dispatcherKinds)[number];
 export const workers = ['A', 'B', 'C'] as const;
 export type Worker = (typeof workers)[number];
 
-/** What people do at the ERP. `pick` chooses among the rows that are there when it happens. */
+/** The deeds of people at the ERP. `pick` chooses among the rows that are there when it happens. */
 export type Deed =
   | { kind: 'new-order'; lines: { product: number; qty: number }[]; pick: number }
   /** A transaction that began a while ago and commits only now: its changed-at lies in the past. */
@@ -36,7 +36,7 @@ export type Deed =
   | { kind: 'correct-bad-row' }
   /** Its rows are away for less than two sweeps, as while somebody copies a table. */
   | { kind: 'vanish-order'; pick: number }
-  /** So many lines, none of which can be sent, that what is wrong with them fills pages. */
+  /** Lines that can't be sent, enough for their problems to fill pages. */
   | { kind: 'long-order'; pick: number }
   /** An order of a new customer whose code no column of ours takes. */
   | { kind: 'long-code' };
@@ -141,12 +141,12 @@ export interface Trap {
 
 /** A command of the operator that dies at a named point, and is typed again. */
 export interface OperatorTrap {
-  /** How the command begins. */
+  /** The beginning of the command. */
   command: string;
   point: (typeof operatorKillPoints)[number];
 }
 
-/** How an operator brings back what a store knew. */
+/** The way in which an operator brings back a store's knowledge. */
 export type RecoveryForm = 'from-service' | 'bindings' | 'bindings-from-service' | 'look-up' | 'by-hand';
 
 /** The store is gone, or an older copy is in its place. It comes last, because whoever repairs it needs both hands. */
@@ -159,7 +159,7 @@ export interface StoreFault {
 
 export type RemovalEffect = 'nothing' | 'delete' | { patch: { remark: string } };
 
-/** What is configured for orders that the ERP cancels or deletes. */
+/** The setting for orders that the ERP cancels or deletes. */
 export interface Removals {
   onCancelled: RemovalEffect;
   onDeleted: RemovalEffect;
@@ -178,19 +178,19 @@ export interface Plan {
   keyLifetimeSeconds: number | null;
   overlapSeconds: number;
   sweepSeconds: number;
-  /** Whether sweeps come often enough to count on them. */
+  /** True if sweeps come often enough to count on them. */
   sweeps: boolean;
   standby: boolean;
-  /** Whether the service can be asked for a record. */
+  /** True if the service can be asked for a record. */
   lookUps: boolean;
   mixUps: MixUp[];
   /** The column that is the key of orders: the number that it always is, a text, or one with room for 19 digits. */
   orderKey: 'id' | 'text' | 'bigint';
   removals: Removals;
   maxUpdates: number;
-  /** By how much the clock of the machine is wrong from the start; null: nobody touches the clock. */
+  /** The error of the machine's clock from the start; null: nobody touches the clock. */
   clockAheadMs: number | null;
-  /** Whether orders are read back, webhooks are listened for, and what became of records is written into the ERP. */
+  /** True if orders are read back, webhooks are listened for, and the outcome of records is written into the ERP. */
   tellsBack: boolean;
   storeFault: StoreFault | null;
   traps: { A: Trap[]; B: Trap[]; operator: OperatorTrap[] };

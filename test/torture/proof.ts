@@ -53,7 +53,8 @@ async function tryBug(bug: PlantedBug, folder: string): Promise<Catch> {
     });
   await git();
   try {
-    // What does not compile may not even start, and would be caught without any mistake. Something may be left unused.
+    // Code that does not compile may not even start, and would be caught without any mistake. Something may be left
+    // unused.
     const compiler = join(projectRoot, 'node_modules/typescript/bin/tsc');
     await run(process.execPath, [compiler, '-p', 'tsconfig.json', '--noUnusedLocals', 'false'], { cwd: folder });
     const { stdout } = await run(

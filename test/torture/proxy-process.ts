@@ -1,6 +1,6 @@
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.js';
 
-/** What the process of the proxies is told, and answers under the same number. */
+/** The requests to the process of the proxies, and its answers under the same number. */
 export interface ProxyOrder {
   order: number;
   proxy: number;

@@ -5,8 +5,8 @@ import { patienceMs, until } from './until.js';
 const yearsMs = 5 * 365 * 86_400_000;
 
 /**
- * What is in the store came years ago, all at once, and the daemon prunes it by the clock; a part of it is open, parked, or all that
- * is known of a record.
+ * The rows of the store came years ago, all at once, and the daemon prunes them by the clock; a part is open, parked,
+ * or all that is known of a record.
  */
 export async function pruneStore(stage: Stage): Promise<void> {
   const { store, coverage } = stage;

@@ -47,7 +47,7 @@ function outlivedItsKey({ keyLifetimeMs, events }: History, messageId: number): 
   return firstSentAt !== null && parkedAt !== null && parkedAt - firstSentAt >= keyLifetimeMs;
 }
 
-/** Of what was taken over from an export there is a binding and no message. */
+/** A record that was taken over from an export has a binding and no message. */
 function isBound({ bindings }: History, entity: string, key: string | null | undefined): boolean {
   return bindings.some((binding) => binding.entity === entity && binding.source_key === key);
 }
@@ -126,7 +126,7 @@ export function serviceEqualsErp(history: History): string[] {
   return wrong;
 }
 
-/** Of orders that share a number the binding says which is which. */
+/** The binding tells orders that share a number apart. */
 export function heldOf({ erp, ledger, bindings }: History, order: Row): LedgerOrder[] {
   const held = ledger.orders.filter((one) => one.reference === order.order_no);
   if (erp.orders.filter(({ order_no }) => order_no === order.order_no).length === 1) return held;
@@ -134,7 +134,7 @@ export function heldOf({ erp, ledger, bindings }: History, order: Row): LedgerOr
   return held.filter((one) => one.order_id === bound?.service_id);
 }
 
-/** What the ERP cancelled or deleted, as far as a person configured it, and nothing else. */
+/** Removals of records that the ERP cancelled or deleted, as far as a person configured it, and nothing else. */
 export function removalsAsConfigured(history: History): string[] {
   const { erp, ledger, removals } = history;
   const wrong: string[] = [];

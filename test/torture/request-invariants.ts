@@ -3,7 +3,7 @@ import type { History } from './history.js';
 import { type LifeWithRequests, livesOf } from './lives.js';
 import { adoptedMessages } from './store-invariants.js';
 
-/** What provably had no effect; only then may corrected bytes take over a key. */
+/** Attempts that provably had no effect; only then may corrected bytes take over a key. */
 const withoutEffect = new Set(['refused', 'not_sent', 'unavailable']);
 
 export function oneKeyOneBody(history: History): string[] {
@@ -66,7 +66,7 @@ export function oneCreateKeyPerRecord(history: History): string[] {
   return wrong;
 }
 
-/** What an attempt is called of which no byte left: whatever was answered, or may have arrived, has another verdict. */
+/** The verdict of an attempt of which no byte left: an attempt that was answered, or may have arrived, has another one. */
 const neverLeft = new Set(['not_sent', 'unavailable']);
 
 /** Intent is durable before the first byte leaves: to each request one attempt, put on record before it, that is not said to have stayed here. */
@@ -92,7 +92,7 @@ export function everyRequestHasItsAttempt(history: History): string[] {
   });
 }
 
-/** Of a write the claim has to be on record before the request, as noted by the store and not by whoever sent it. */
+/** The claim of a write has to be on record before the request, as noted by the store and not by whoever sent it. */
 function requestsWithoutAttempt({ requests, attempts, events }: LifeWithRequests): string[] {
   const wrong: string[] = [];
   const claims = new Map<string, number[]>();

@@ -22,7 +22,7 @@ import { vanishOrder } from './vanish-order.js';
 export interface SeedResult {
   seed: number;
   violations: { invariant: string; detail: string }[];
-  /** How often each fault, deed and point had its effect. */
+  /** The number of effects of each fault, deed and point. */
   coverage: ReadonlyMap<string, number>;
   seconds: number;
   /** For a failed seed: what the daemons and the commands said, and the store. */
@@ -199,7 +199,7 @@ async function wholeUpdatesAwaited({ store }: Stage, { erp }: History): Promise<
     .map(({ entity, source_key: key }) => `${entity} ${key} has not been said whole since the loss`);
 }
 
-/** What should go on by itself, and has not. */
+/** Work that should go on by itself, and has not. */
 async function openMessages(stage: Stage): Promise<string[]> {
   const rows = await stage.store.rows<MessageRow & { customer_key: string | null }>(
     `SELECT * FROM outbox_message m WHERE state IN ('sending','in_doubt')

@@ -12,7 +12,7 @@ export interface TortureReport {
   seeds: number;
   violations: number;
   coverage: Record<string, number>;
-  /** What came up less than once in ten seeds; asked from a hundred seeds on. */
+  /** Names that came up less than once in ten seeds; asked from a hundred seeds on. */
   missing: string[];
   seconds: number;
   failures: { seed: number; invariant: string; detail: string }[];
@@ -27,7 +27,7 @@ export interface TortureOptions {
   onResult?: (result: SeedResult) => void;
   /** Ends at the first violation that fits. */
   stopAt?: (violation: { invariant: string }) => boolean;
-  /** How long a run may take to become quiet after it was healed. */
+  /** The longest time for a run to become quiet after it was healed. */
   patienceSeconds?: number;
 }
 

@@ -15,7 +15,7 @@ const requests = { path: { regex: '^/v[12]/' } };
 export const longIdStart = 'torture-long-id-';
 const longId = longIdStart.padEnd(600, '0');
 
-/** What the service is told to do wrong; null where it is no fault of the service. */
+/** The fault that the service is told to make; null if it is no fault of the service. */
 export function serviceFault(fault: Fault): FaultInput | null {
   switch (fault.kind) {
     case 'service-429':
@@ -106,7 +106,7 @@ async function sleepWhileItWaits({ crew, store }: Stage, key: string): Promise<S
   return (await until(6_000, isWaiting, 5)) ? crew.signal(crew.deliverer(), 'SIGSTOP') : null;
 }
 
-/** What the service did wrong so far, by the names of the plan. */
+/** The service's faults so far, by the names of the plan. */
 export function countServiceFaults({ sandbox, coverage }: Stage): void {
   for (const { fault, fired } of sandbox.faults())
     if (fault.match.bodyIncludes === undefined && fault.match.key === undefined)
@@ -123,7 +123,7 @@ function faultName(fault: { kind: string; status?: number; body?: unknown; heade
 
 const namedSeconds = { seconds: 1, absurd: 86_400 } as const;
 
-/** How long a "slow down" with these words has to be heeded; null where it names no stretch of time. */
+/** The time for which a "slow down" with these words has to be heeded; null if it names no stretch of time. */
 export function namedWaitMs(reason: string): number | null {
   for (const [form, seconds] of Object.entries(namedSeconds))
     if (reason.endsWith(`torture ${form}`)) return seconds * 1000;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Loaded before a daemon or a command: the clock on its wall shows another time, by as many milliseconds as stand in a file that
- * the run changes. What measures how time passes (`performance.now`, `uptime`, timers) goes on as it did, as on a machine
+ * Loaded before a daemon or a command: the clock on its wall shows another time, by as many milliseconds as stand in a
+ * file that the run changes. The other clocks (`performance.now`, `uptime`, timers) go on as they did, as on a machine
  * whose clock somebody sets.
  */
 const file = process.env.TORTURE_CLOCK_FILE;

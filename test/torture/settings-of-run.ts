@@ -61,7 +61,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
   };
 }
 
-/** How orders are read by the column that is their key. */
+/** The reading of orders by the column that is their key. */
 function orderKeyOf({ orderKey }: Plan) {
   const { query, lines } = sampleErpMapping.orders;
   if (orderKey === 'id') return { existence: 'SELECT id FROM sales_orders' };

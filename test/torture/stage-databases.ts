@@ -20,14 +20,14 @@ import {
   sqliteStoreDesk,
 } from './store-desk.js';
 
-/** What the daemons work on and between. */
+/** The databases that the daemons work on and between. */
 export interface Databases {
   /** Between the daemons and their databases; null where those are files. */
   readonly databaseProxy: Network | null;
   /** On that server: the store, and the accounts of Waybill. */
   readonly databases: { store: TestDatabase | PostgresDatabase; users: readonly TestUser[] } | null;
   readonly erp: ErpDesk;
-  /** What somebody else than the people at the desk changed in the ERP. */
+  /** Changes in the ERP by somebody else than the people at the desk. */
   readonly erpTouched: () => Promise<string[]>;
   store: StoreDesk;
 }

@@ -2,7 +2,7 @@ import { type StoreType, triggerSql } from './store-witness.js';
 
 export const webhookSecret = 'canary-webhook-secret-31b9';
 
-/** Where the ERP is told what became of its orders. */
+/** The tables in which the ERP is told of its orders. */
 export const writeBackTable = `CREATE TABLE waybill_orders (
   order_key VARCHAR(255) NOT NULL PRIMARY KEY, order_number VARCHAR(255) NULL, service_order_id VARCHAR(255) NULL,
   service_status VARCHAR(255) NULL, service_total DECIMAL(30,6) NULL, delivered_at DATETIME NULL,
@@ -14,12 +14,12 @@ export const tellBackSettings = {
   writeBack: { enabled: true, customers: { enabled: false }, invoices: { enabled: false } },
 };
 
-/** Where the rows are kept while they are away. */
+/** The tables that keep the rows while they are away. */
 export const asideTables = ['sales_orders', 'sales_order_lines'].map(
   (table) => `CREATE TABLE aside_${table} AS SELECT * FROM ${table} WHERE 1=0`,
 );
 
-/** Where a store keeps, for the invariants, what was pruned; no daemon knows of it. */
+/** The table in which a store keeps, for the invariants, the pruned rows; no daemon knows of it. */
 export function pruneWitnessSql(dialect: StoreType): string[] {
   return ['outbox_message', 'attempt'].flatMap((table) => {
     const copy = `INSERT INTO torture_pruned_${table} SELECT * FROM ${table} WHERE id=OLD.id`;

@@ -19,7 +19,10 @@ import { type Databases, makeDatabases } from './stage-databases.js';
 import { webhookSecret } from './stage-tables.js';
 
 export const token = 'canary-token-5d1f0c7e';
-/** By this the service forgets keys later than it promises: so long a request may be on its way on a busy machine. */
+/**
+ * The time by which the service forgets keys later than it promises: a request may be on its way for so long on a busy
+ * machine.
+ */
 export const onItsWayMs = 2_500;
 
 /** Everything that a run happens on, and what was seen of it so far. */
@@ -39,23 +42,26 @@ export interface Stage extends Databases {
   readonly operator: Operator;
   /** Orders that were too long for the service at some time. */
   readonly everRefused: Set<string>;
-  /** What somebody else did: the records that a person has to look at for it, the bytes and keys that were sent, and what came of it. */
+  /**
+   * The deeds of somebody else: the records that a person has to look at for them, the bytes and keys that were sent,
+   * and the outcome.
+   */
   readonly foreign: { records: Set<string>; bodies: Set<string>; keys: Set<string>; serviceIds: Set<string> };
   /** Numbers of the orders whose keys were respelled. */
   readonly respelled: Set<string>;
-  /** What was seen at the service while records were mixed up, and must never be. */
+  /** Sights at the service that must never be, while records were mixed up. */
   readonly breaches: string[];
   /** Records of which a person said what there is at the service. */
   readonly resolved: Map<string, 'delivered' | 'not_delivered'>;
-  /** What was known of a store when it was lost; null while there was only one. */
+  /** The state of a store when it was lost; null while there was only one. */
   past: PastLife | null;
   /** When its bindings were exported for a recovery. */
   exportedAtMs: number | null;
-  /** What the clock of the machine shows; null where it is the true time. */
+  /** The time on the machine's clock; null if it is the true time. */
   readonly clock: WallClock | null;
   /** Events that a daemon has taken. */
   readonly announced: Announcement[];
-  /** What forgotten customers were called. */
+  /** The names of forgotten customers. */
   readonly forgotten: string[];
   /** When the service began to be asked for anything. */
   readonly startedAtMs: number;
@@ -84,7 +90,7 @@ export async function openStage(plan: Plan, server: DatabaseServer | null): Prom
 interface StageFrame {
   folder: string;
   watchdog: Watchdog;
-  /** What has to be closed, in the order in which it was opened. */
+  /** The resources to close, in the order in which they were opened. */
   closers: (() => unknown)[];
   close(): Promise<void>;
 }
@@ -185,7 +191,7 @@ async function redisOfRun(
   return { server, proxies: { A: await way(), B: await way(), C: await way() } };
 }
 
-/** What makes of a daemon a node. All but the first have their witness apart, as on machines of their own. */
+/** The settings that make a daemon a node. All but the first have their witness apart, as on machines of their own. */
 function asNode(name: Worker, redis: RedisOfRun | null, folder: string): NodeJS.ProcessEnv {
   if (redis === null) return {};
   return {

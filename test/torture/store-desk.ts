@@ -77,7 +77,7 @@ export async function makePostgresStore(database: PostgresDatabase, more: readon
   for (const statement of [...witnessSql('postgres'), ...more]) await asOwner(database, statement);
 }
 
-/** What belongs to root, the daemons could neither write nor copy. */
+/** The daemons could neither write nor copy files of root. */
 export async function asOwner(database: PostgresDatabase, statement: string): Promise<void> {
   await database.query(`SET ROLE ${database.user}; ${statement}`);
 }

@@ -12,7 +12,7 @@ import { witnessTable, witnessTriggers } from './store-witness.js';
 import { readLife } from './take-history.js';
 import { until } from './until.js';
 
-/** What an operator put aside while all was well. */
+/** The copy that an operator put aside while all was well. */
 export interface Copies {
   store: string;
   /** The last audit line that may be in it. */
@@ -37,7 +37,8 @@ export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies
     stage.exportedAtMs = Date.now();
     await operator.insistOnFile(exported, 'bindings', 'export');
   }
-  // What the witness does not know yet would not be missed in a restored copy: then there is nothing to recover, and no fault.
+  // Lines that the witness does not know yet would not be missed in a restored copy: then there is nothing to recover,
+  // and no fault.
   const after = fault.kind === 'store-restored' ? copies.auditId : 0;
   if (!(await until(60_000, async () => (await witnessedAuditId(stage)) > after, 50))) return;
   await attendant.away();
@@ -55,11 +56,11 @@ export async function breakStore(stage: Stage, fault: StoreFault, copies: Copies
   // Work goes on in the ERP, and is captured.
   await doDeed(stage.erp, { kind: 'new-order', lines: [{ product: 3, qty: 2 }], pick: 7 }, stage.nextOrder);
   for (const pick of [5, 11]) await doDeed(stage.erp, { kind: 'edit-order', pick, qty: 8 }, stage.nextOrder);
-  // What was made last is hardly in the copy: it is captured as new, with other bytes than the service had.
+  // The newest records are hardly in the copy: they are captured as new, with other bytes than the service had.
   const bound = past.bindings.filter(({ entity }) => entity === 'order').map(({ source_key: key }) => key);
   for (const key of bound.sort((a, b) => Number(b) - Number(a)).slice(0, 2))
     await doDeed(stage.erp, { kind: 'edit-order', pick: 0, qty: 7, key }, stage.nextOrder);
-  // Who looks by hand does so because the service has forgotten its keys. Of a copy, some are known to be young.
+  // A person looks by hand because the service has forgotten its keys. Some copies are known to be young.
   if (fault.kind === 'store-lost' && fault.recovery === 'by-hand') stage.sandbox.forgetKeys();
   await doDeed(stage.erp, { kind: 'cancel-orders', pick: 13, count: 1 }, stage.nextOrder);
   const held = await until(15_000, () => isHeld(stage), 50);
@@ -84,7 +85,7 @@ async function editWhatIsNotProven(stage: Stage, { recovery }: StoreFault): Prom
   await doDeed(erp, { kind: 'edit-customer', pick: 5, name: 'Renamed after the loss' }, nextOrder);
   await edit([11, 12, 13, 14].map((pick) => ({ kind: 'edit-order', pick, qty: 10 + pick })));
   if (recovery !== 'from-service') return;
-  // What changed while the store was away meets its own key with other bytes.
+  // A record that changed while the store was away meets its own key with other bytes.
   const conflicts = () =>
     store.rows<{ source_key: string }>(
       "SELECT source_key FROM outbox_message WHERE state='parked' AND park_class='conflict' AND entity='order'",
@@ -108,7 +109,7 @@ async function isHeld({ store }: Stage): Promise<boolean> {
 }
 
 function recoverOptions({ startedAtMs }: Stage, { kind, recovery }: StoreFault, exported: string): string[] {
-  // Of a restored copy it is known since when something may have been sent.
+  // A restored copy tells since when something may have been sent.
   const since = kind === 'store-lost' ? ['--sent-since', new Date(startedAtMs).toISOString()] : [];
   switch (recovery) {
     case 'from-service':

@@ -107,7 +107,7 @@ function illegalTransitions(history: History, { events, attempts, operated }: Li
     events.flatMap(({ what, text, message_id: id }) => (what === 'message' && text === 'update' ? [id] : [])),
   );
   for (const { message_id, outcome } of operated) if (outcome === 'not_delivered') saidAbsent.add(message_id);
-  // What may have been sent is never treated as if it had not been: from "in doubt" only proof leads on.
+  // A message that may have been sent is never treated as if it had not been: from "in doubt" only proof leads on.
   const doubtful = new Set<number>();
   for (const event of events) {
     const name = `${event.entity} ${event.source_key} (message ${event.message_id})`;
@@ -165,20 +165,23 @@ function wrongFirstSend(event: WitnessEvent, isRecovery: boolean, isClockSet: bo
 }
 
 /**
- * @param isClockSet a time moves with the clock, as exactly as the time since the machine started is known. What was sent between
- * the step and its notice moves as well: further back, which only makes us more careful
+ * @param isClockSet a time moves with the clock, as exactly as the time since the machine started is known. The
+ * requests between the step and its notice move as well: further back, which only makes us more careful
  */
 function hasMoved(before: number | null, after: number | null, isClockSet: boolean): boolean {
   if (before === null) return false;
   return isClockSet ? after === null || after > before + 1_000 : after !== before;
 }
 
-/** What may exist at the service gives way to nothing, and nothing that could make a second one is written beside it. */
+/**
+ * A message that may exist at the service gives way to nothing, and nothing that could make a second one is written
+ * beside it.
+ */
 function replacedDespiteDoubt(life: Life, isClosed: (event: WitnessEvent) => boolean): string[] {
   const { events, messages } = life;
   const wrong: string[] = [];
   const adopted = adoptedMessages(life);
-  // What met a record that is another one of ours is refused with proof.
+  // A message that met a record that is another one of ours is refused with proof.
   const mayExist = ({ operation, park_class: parkClass }: MessageRow) =>
     operation === 'create' && parkClass !== 'refused';
   const creates = new Set(messages.filter(mayExist).map(({ id }) => id));
@@ -201,7 +204,10 @@ function replacedDespiteDoubt(life: Life, isClosed: (event: WitnessEvent) => boo
   return wrong;
 }
 
-/** Whether an export closed it while the store was held: the lost store knew that the service has the record, or has it no more. */
+/**
+ * True if an export closed it while the store was held: the lost store knew that the service has the record, or has it
+ * no more.
+ */
 function closedByExport(
   { past, exportedAtMs, recoveredAtMs }: History,
   isRecovered: boolean,

@@ -31,7 +31,7 @@ onAnyLab('the witness in a store', (kit) => {
     const { delivered } = await statesOf(kit);
     expect(delivered).to.be.above(1);
     const heeded = await lived();
-    // What the gate held back was not sent: how many those are depends on how far the claim had come.
+    // Requests that the gate held back were not sent: their number depends on the progress of the claim.
     const sent = heeded.events.filter(({ what, text }) => what === 'attempt-settled' && text !== 'not_sent');
     expect(sent).to.have.length((delivered as number) + 1);
     expect(waitsWhenTold(heeded)).to.deep.equal([]);
@@ -40,7 +40,7 @@ onAnyLab('the witness in a store', (kit) => {
     await lab.changeErp("UPDATE customers SET name='Another'");
     await lab.capture({ sweep: true });
     await lab.deliver({ retryHorizonMs: 10 });
-    // What is claimed right after the answer is not judged.
+    // A message that is claimed right after the answer is not judged.
     await sleep(commitMs + 50);
     await kit.rows('DELETE FROM lane_pause');
     await lab.deliver();

@@ -4,7 +4,7 @@ import { everyAttempt } from '../support/every-attempt.js';
 /** As the settings call it. */
 export type StoreType = StoreSettings['type'];
 
-/** What happened in the store, in the order in which it was written: noted by triggers, so that no code of ours is believed. */
+/** The events in the store, in the order in which they were written: noted by triggers, so that no code of ours is believed. */
 export interface WitnessEvent {
   seq: number;
   what: 'message' | 'message-changed' | 'released' | 'attempt' | 'attempt-settled' | 'attempt-dropped' | 'lease';
@@ -17,9 +17,9 @@ export interface WitnessEvent {
   new_state: string | null;
   old_first_sent: number | null;
   new_first_sent: number | null;
-  /** What the message waited for while it was parked. */
+  /** The thing that the message waited for while it was parked. */
   old_park_class: string | null;
-  /** What it waited for other than a time. */
+  /** The thing that it waited for other than a time. */
   old_waits_for: string | null;
   /** Epoch of the row that was written. */
   epoch: number | null;
@@ -65,7 +65,7 @@ interface Words {
   trigger(name: string, event: string, when: string | null, body: string): string;
 }
 
-/** How each database says it; in words of our own, so that a mistake of the dialects is not made here again. */
+/** The form in each database; in words of our own, so that a mistake of the dialects is not made here again. */
 const words: Record<StoreType, Words> = {
   sqlite: {
     id: 'INTEGER PRIMARY KEY AUTOINCREMENT',
@@ -105,7 +105,7 @@ export function triggerSql(dialect: StoreType, name: string, event: string, when
   return words[dialect].trigger(`torture_${name}`, event, when, body);
 }
 
-/** Where the witness writes. */
+/** The place where the witness writes. */
 export function witnessTable(dialect: StoreType): string {
   const { id, end } = words[dialect];
   return `CREATE TABLE torture_witness (
@@ -121,7 +121,7 @@ export const attemptsSql = `SELECT id, message_id, purpose, number, epoch, idemp
     FROM outbox_message m
    WHERE m.state='sending' AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.number=m.attempts)`;
 
-/** What notes it there. */
+/** The triggers that write there. */
 export function witnessTriggers(dialect: StoreType): string[] {
   const { now, differs } = words[dialect];
   const insert = (values: string) => `INSERT INTO torture_witness (${columns}) VALUES (${values})`;

@@ -7,7 +7,7 @@ import { type Stage, token } from './stage.js';
 import { webhookSecret } from './stage-tables.js';
 import { attemptsSql, type WitnessEvent, withEpochsInForce } from './store-witness.js';
 
-/** What it takes to read a store. */
+/** The means to read a store. */
 type StoreView = Pick<Stage, 'store' | 'plan' | 'clock'>;
 
 /** Everything of a store that is judged, copied. */
@@ -15,7 +15,7 @@ export async function readLife(stage: StoreView): Promise<Omit<PastLife, 'endedA
   return { ...(await readRecords(stage)), ...(await readDoings(stage)), text: await stage.store.everything() };
 }
 
-/** What was seen until now, as far as it takes to tell whether all is quiet. */
+/** The part that tells if all is quiet. */
 export async function takeInterimHistory(stage: Stage): Promise<History> {
   // Only they tell since when a record was in doubt.
   const events = stage.plan.keyLifetimeSeconds === null ? [] : await readEvents(stage);
@@ -165,7 +165,7 @@ async function readEvents(stage: StoreView): Promise<WitnessEvent[]> {
   return trueTimes(stage, withEpochsInForce(read), 'old_first_sent', 'new_first_sent');
 }
 
-/** What the clock of the machine showed is brought back to the true time, in which everything else is noted. */
+/** The times of the machine's clock are brought back to the true time, in which everything else is noted. */
 function trueTimes<Row extends object>({ clock }: StoreView, rows: Row[], ...columns: (keyof Row)[]): Row[] {
   if (clock === null) return rows;
   const time = (value: unknown) => (typeof value === 'number' ? clock.trueTime(value) : value);

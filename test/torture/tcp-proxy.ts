@@ -14,7 +14,7 @@ export interface Arrival {
 export interface TcpProxy {
   readonly port: number;
   readonly arrivals: Arrival[];
-  /** How many pieces of data were late or held so far: whether an ill-treatment was felt. */
+  /** The number of pieces of data that were late or held so far: tells if an ill-treatment was felt. */
   readonly disturbed: number;
   /** Connections on which somebody waits for an answer. */
   readonly inUse: number;

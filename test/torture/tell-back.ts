@@ -61,7 +61,7 @@ async function announce(stage: Stage, orderId: string): Promise<boolean> {
   );
 }
 
-/** Where daemons listen that have not ended. */
+/** The ports of daemons that have not ended. */
 function portsOf({ crew }: Stage): number[] {
   return crew.shifts
     .filter(({ end }) => end === null)
@@ -94,7 +94,7 @@ export async function serviceAnnounces(stage: Stage, pick: number): Promise<void
   }
 }
 
-/** How long the answer to a read is under way: a capture and an update fit in between. */
+/** The time for which the answer to a read is under way: a capture and an update fit in between. */
 const staleMs = 520;
 
 /** Again and again, until a read was answered with what was true before an update that was acknowledged meanwhile. */

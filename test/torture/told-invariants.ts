@@ -17,7 +17,7 @@ export function announcedIsRead({ announced, ledger }: History): string[] {
   });
 }
 
-/** What the ERP is told of an order is what the service said of it last. */
+/** The ERP is told the service's last words about an order. */
 export function writtenBackAsAcknowledged(history: History): string[] {
   const { writtenBack, erp, ledger, bindings } = history;
   if (writtenBack === null) return [];
@@ -51,13 +51,13 @@ export function writtenBackAsAcknowledged(history: History): string[] {
   });
 }
 
-/** Of a customer that was forgotten, nothing of what it was called is left in the store. */
+/** The names of a forgotten customer stand nowhere in the store. */
 export function forgottenIsGone({ forgotten, texts }: History): string[] {
   const store = texts.find(({ where }) => where === 'the store')?.text ?? '';
   return forgotten.flatMap((name) => (store.includes(name) ? [`the store holds ${name}, which was forgotten`] : []));
 }
 
-/** What is open is needed yet, and what is parked waits for a person, however long that takes. */
+/** An open message is needed yet, and a parked one waits for a person, however long that takes. */
 export function prunesOnlyWhatIsOver({ pruned }: History): string[] {
   return pruned.flatMap(({ entity, source_key: key, revision, state }) =>
     ['delivered', 'superseded', 'discarded'].includes(state)

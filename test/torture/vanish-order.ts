@@ -5,8 +5,8 @@ import type { Stage } from './stage.js';
 import { patienceMs, until } from './until.js';
 
 /**
- * The rows of an order that the service has are away until a sweep has missed them. Where two sweeps have
- * missed them before this process came to bring them back, they stay away: then they are as deleted as any.
+ * The rows of an order that the service has are away until a sweep has missed them. If two sweeps have missed them
+ * before this process came to bring them back, they stay away: then they are as deleted as any.
  */
 export async function vanishOrder(
   stage: Stage,

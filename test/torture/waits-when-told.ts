@@ -18,7 +18,7 @@ export function waitsWhenTold(history: History): string[] {
       const wait = waits.findLast(({ knownAt }) => knownAt + commitMs < intendedAt);
       if (!wait || startedAt === null || startedAt >= wait.untilAt) return [];
       if (life.resumedAt.some((at) => at >= wait.askedAt && at <= startedAt)) return [];
-      // By a clock that was set forward the time had come.
+      // By the clock that was set forward the time had come.
       if (history.clockForwardAt?.some((at) => at >= wait.askedAt && at <= startedAt)) return [];
       const early = `${wait.untilAt - startedAt} ms before the time that was named in the answer to attempt ${wait.attemptId}`;
       return [`attempt ${id} (${purpose}) was sent ${early}`];

@@ -13,7 +13,7 @@ export type Step =
   | { do: 'foreign'; entity: Entity; name: string }
   | { do: 'capture'; force: boolean }
   | { do: 'deliver'; fates: Record<Entity, Fate[]> }
-  /** So much time passes that the service remembers no key. */
+  /** Time passes until the service remembers no key. */
   | { do: 'forget-keys' }
   | { do: 'say'; nth: number; says: 'truth' | 'id' | 'retry' | 'discard'; id: number }
   | { do: 'confirm' }

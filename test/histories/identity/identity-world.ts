@@ -51,7 +51,7 @@ interface BoundRow {
 export class IdentityWorld {
   readonly erp = new TwinErp();
   readonly service: TwinService;
-  /** What was wrong at the moment at which it happened. */
+  /** The faults, at the moment at which they happened. */
   readonly wrong: string[] = [];
   readonly #context: JobContext;
   readonly #client: ServiceClient;
@@ -137,7 +137,7 @@ export class IdentityWorld {
     }
   }
 
-  /** What is wrong with what stands in the store now. */
+  /** The faults of the store as it stands now. */
   async wrongNow(): Promise<string[]> {
     const wrong = this.wrong.splice(0);
     const bindings: BoundRow[] = await this.kit.rows('SELECT entity, source_key, service_id FROM binding');

@@ -24,7 +24,7 @@ export interface TwinOrder {
   customerKey: string;
   createdOn: string;
   qty: number;
-  /** How often it was cancelled, and entered anew under another key that names the one before. */
+  /** The number of times it was cancelled, and entered anew under another key that names the one before. */
   amended?: number;
 }
 
@@ -37,7 +37,7 @@ const amendment = 100;
 export class TwinErp implements ErpReader {
   readonly customers: TwinCustomer[] = [];
   readonly orders: TwinOrder[] = [];
-  /** How often all keys became others. */
+  /** The number of times all keys became others. */
   moves = 0;
 
   /** The key of a row, as its table has it now: each move gives it that of another row. */

@@ -1,7 +1,7 @@
 import { type AxiosAdapter, AxiosHeaders, type InternalAxiosRequestConfig } from 'axios';
 import type { Entity } from '../../../src/model/record.js';
 
-/** What happens to one create. */
+/** The fate of one create. */
 export type Fate =
   | 'ok'
   /** It has no effect, and the answer proves nothing. */
@@ -46,7 +46,7 @@ export class TwinService {
   readonly #answers = new Map<string, { id: string; atMs: number; said: string }>();
 
   constructor(
-    /** Whether it knows customers by their code alone. */
+    /** True if it knows customers by their code alone. */
     private readonly isCodeId: boolean,
     private readonly lifetimeMs: number,
     private readonly nowMs: () => number,
