@@ -51,7 +51,7 @@ type Backup = Record<'customers' | 'orders' | 'lines', Record<string, unknown>[]
 export class Erp {
   database: Database;
   backup: Backup | null = null;
-  /** The table in which a store keeps, for the invariants, the pruned rows; no daemon knows of it. */
+  /** The removed rows, to come back as they were. */
   #removed: { order: OrderRow; lines: Record<string, unknown>[] }[] = [];
   #emptied: Backup | null = null;
   #lastRef: number;
