@@ -38,7 +38,7 @@ export async function takeOver(
   return { inDoubt: doubted.length, unsent };
 }
 
-/** The progress of a pull. */
+/** Messages that a predecessor claimed and provably never sent were never tried. @returns the number of messages */
 async function giveBack(tx: Tx, epoch: number, left: LeftMarks): Promise<number> {
   const unsent = left.neverLeft(await unendedWrites(tx, epoch));
   return giveBackUnsent(tx, [...unsent], epoch);
