@@ -154,7 +154,7 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
     mayBeForgotten(message.firstSentAt, nowMs, keyLifetimeMs);
   words.where =
     message.state === 'in_doubt'
-      ? `May have reached the service: attempt ${message.attempts} ended without proof. ${isForgotten ? 'The service may have forgotten its key since, so it is looked up there or parked for a person, and not sent again before that.' : 'The same key and bytes are sent again, which cannot create a second record.'}`
+      ? `May have reached the service: attempt ${message.attempts} ended without proof. ${isForgotten ? 'The service may have forgotten its key since, so it is looked up there or parked for a person, and not sent again before that.' : 'The same key and bytes are sent again: a service that recognises the key makes no second record.'}`
       : `Waiting to be sent${story.binding ? ` (${message.operation === 'delete' ? 'the removal of' : 'a change to'} ${story.binding.serviceId})` : ''}.`;
   const before = words.why.length;
 

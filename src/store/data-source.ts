@@ -5,6 +5,7 @@ import type { StoreSettings } from '../config/sections/store.js';
 import { dialectOf } from '../db/store-dialects.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 import { ExpandRemovedIds1764320001000 } from './migrations/1764320001000-expand-removed-ids.js';
+import { ExpandPresentedAs1764320002000 } from './migrations/1764320002000-expand-presented-as.js';
 import { MissingByElapsedTime1795800000000 } from './migrations/1795800000000-missing-by-elapsed-time.js';
 import { ExpandUnsettledByElapsedTime1795800001000 } from './migrations/1795800001000-expand-unsettled-by-elapsed-time.js';
 import { LookUps1795800002000 } from './migrations/1795800002000-look-ups.js';
@@ -31,6 +32,7 @@ import { ComparisonsAsFacts1795900073000 } from './migrations/1795900073000-comp
 export const migrations: (new () => MigrationInterface)[] = [
   Initial1700000000000,
   ExpandRemovedIds1764320001000,
+  ExpandPresentedAs1764320002000,
   MissingByElapsedTime1795800000000,
   ExpandUnsettledByElapsedTime1795800001000,
   LookUps1795800002000,

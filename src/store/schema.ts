@@ -1,5 +1,6 @@
 import { initialTables } from './migrations/1700000000000-initial.js';
 import { removedIdTables } from './migrations/1764320001000-expand-removed-ids.js';
+import { presentedAsColumn } from './migrations/1764320002000-expand-presented-as.js';
 import { lookUpColumns } from './migrations/1795800002000-look-ups.js';
 import { personsWordColumns, personsWordTables } from './migrations/1795800003000-expand-persons-word.js';
 import { scheduleColumns } from './migrations/1795900000000-message-schedule.js';
@@ -17,7 +18,7 @@ import { type FactColumn, factColumnTypes } from './migrations/sentences-to-fact
 
 /** Columns that migrations added to a table of the first schema. */
 const added: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  outbox_message: { ...lookUpColumns, ...scheduleColumns, ...absenceColumns },
+  outbox_message: { ...presentedAsColumn, ...lookUpColumns, ...scheduleColumns, ...absenceColumns },
   binding: personsWordColumns,
   lease: releasedElapsedColumns,
   write_back_target: sweepColumns,

@@ -56,6 +56,8 @@ interface DoubtFacts {
   rival_on_its_way: NoData;
   /** The service may have forgotten the key. `lifetimeKnown`: the settings say how long it remembers. */
   key_perhaps_forgotten: { lifetimeKnown: boolean };
+  /** The settings show the key to the service in another way than when it was sent. */
+  key_shown_otherwise: NoData;
   /** The process that was sending stopped without an outcome. */
   process_stopped: NoData;
   /** The store failed before the outcome was on record. */

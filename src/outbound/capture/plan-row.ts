@@ -10,7 +10,7 @@ import { boundedText } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { RefreshedBinding } from '../outbox/bindings.js';
 import { contentOf, sha256, underFingerprint } from '../outbox/content-hash.js';
-import { createKey, keyLifetimeMs, wireBody } from '../outbox/idempotency-key.js';
+import { createKey, keyLifetimeOf, wireBody } from '../outbox/idempotency-key.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { changedIdentity, holdReason, suspicion } from './brake.js';
@@ -121,18 +121,20 @@ export function planRow(
   let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals, known.closed);
   let sentBefore: number | null = null;
   let sameKey: string | null = null;
+  let presentedAs: string | null = null;
   if (decision.action === 'none' && pass.force) {
     const forced = forcedRevision(
       known.newest,
       known.binding,
       replaysRefusals,
       pass.nowMs,
-      keyLifetimeMs(settings.service),
+      known.newest === null ? 0 : keyLifetimeOf(settings.service, { ...known.newest, entity: row.entity }),
     );
     if (forced.action === 'skip') return { entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason };
     decision = forced;
     // The key and its age stay with their bytes: an edit that comes now is an update, and an old key is never sent again.
-    if (known.newest?.state === 'delivered') ({ firstSentAt: sentBefore, idempotencyKey: sameKey } = known.newest);
+    if (known.newest?.state === 'delivered')
+      ({ firstSentAt: sentBefore, idempotencyKey: sameKey, presentedAs } = known.newest);
   }
   if (decision.action === 'none') return 'unchanged';
   const isUnproven = decision.operation === 'create' && mayHaveBeenSent(known);
@@ -178,6 +180,7 @@ export function planRow(
           ? (sameKey ?? createKey(settings.installation, row.entity, row.sourceKey, decision.generation))
           : null,
       firstSentAt: sentBefore,
+      presentedAs,
       isContentDoubted: isUnproven && unmapped === null,
       isBacklog,
       // A key that turned to another record stays with the record that the service knows.

@@ -6,7 +6,13 @@ import { readStoreInfo } from '../../store/store-info.js';
 import type { Binding } from '../outbox/bindings.js';
 import { type ComposedUpdate, composeUpdate, isWholeRecord, type UpdateMethod } from '../outbox/compose-update.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
-import { keyKnownUntil, revisionKey, wireBody } from '../outbox/idempotency-key.js';
+import {
+  isShownOtherwise,
+  keyKnownUntil,
+  type Presentations,
+  revisionKey,
+  wireBody,
+} from '../outbox/idempotency-key.js';
 import type { Operation, Removal, SendingMessage } from '../outbox/message.js';
 import { claimForSending, type MessageName, scheduleMessages } from '../outbox/transitions.js';
 import { candidates, ready } from './due-messages.js';
@@ -67,6 +73,8 @@ export interface ClaimedMessage extends SendingMessage, NothingToSend {
   body: string;
   /** Field of the body that carries the key, frozen with the bytes; null: a header does. */
   keyField: string | null;
+  /** Fingerprint of how the key is shown to the service. */
+  presentedAs: string | null;
   /** The mapped record as canonical JSON: for a create the same text as the body. */
   record: string;
   total: string | null;
@@ -102,7 +110,7 @@ type Candidate = Omit<
 /** The columns of a candidate. The table has twice as many, and each is copied several times with every message. */
 const columns = `m.id, m.entity, m.source_key, m.revision, m.operation, m.generation, m.number, m.customer_key, m.idempotency_key,
             m.body_hash, m.content_hash, m.mapping_fingerprint, m.state, m.attempts, m.failures, m.invalid_answers,
-            m.customer_waits, m.first_sent_at, m.method, m.identity, m.key_field, m.removal, m.total`;
+            m.customer_waits, m.first_sent_at, m.method, m.identity, m.key_field, m.presented_as, m.removal, m.total`;
 
 /** How updates are sent, by entity, and the names of the fields that a record may lack, by its key. */
 type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: (sourceKey: string) => readonly string[] }>>;
@@ -141,6 +149,7 @@ export interface ClaimTerms {
   updates: Updates;
   /** Body field that carries the key of messages that were never sent; null: a header carries it. */
   newKeyField: (operation: Operation) => string | null;
+  presentations: Presentations;
   /** Removals that the ERP has just confirmed. Others are left, and returned as `unasked`. */
   stillRemoved: ReadonlySet<number>;
   /** Messages that are due later are left. */
@@ -276,6 +285,7 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
     firstSentAt: row.firstSentAt,
     idempotencyKey,
     keyField,
+    presentedAs: terms.presentations[row.entity][keyField === null ? 'header' : 'body'],
     method,
     body: bytes,
     bodyHash,
@@ -292,8 +302,9 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
 }
 
 /** Until when a candidate may be sent: the service may forget its key, and would make a second record. Null: it may have already. */
-function mayBeSentUntil(row: Candidate, { nowMs, keyLifetimeMs }: ClaimTerms): number | null {
+function mayBeSentUntil(row: Candidate, { nowMs, keyLifetimeMs, presentations }: ClaimTerms): number | null {
   const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.boundServiceId !== null);
+  if (repeats && isShownOtherwise(row, presentations)) return null;
   return repeats && row.firstSentAt !== null
     ? keyKnownUntil(row.firstSentAt, nowMs, keyLifetimeMs)
     : Number.POSITIVE_INFINITY;

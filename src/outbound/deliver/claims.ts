@@ -1,16 +1,23 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Settings } from '../../config/settings.js';
 import type { Fact } from '../../model/facts/fact.js';
-import { type Entity, inSource, settingsOfRecord, sourceNames, sourceOf } from '../../model/record.js';
+import { type Entity, entities, inSource, settingsOfRecord, sourceNames, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { clockSetSince, clockToleranceMs, wallLeadMs } from '../../store/clock.js';
+import { factColumns } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
 import { confirmedRemovals, findRenamed } from '../capture/removed-records.js';
 import { advanceBindings } from '../outbox/bindings.js';
-import { keyFieldFor, keyLifetimeMs } from '../outbox/idempotency-key.js';
+import {
+  keyFieldFor,
+  keyLifetimeMs,
+  type Presentations,
+  presentationsOf,
+  sentUnknownWhen,
+} from '../outbox/idempotency-key.js';
 import { isBack, longestOwnWaitMs } from '../outbox/message.js';
 import { replaceUnsent } from '../outbox/promote-dependent.js';
 import {
@@ -83,6 +90,31 @@ export async function parkForgottenKeys(
   return forgotten;
 }
 
+/**
+ * Creates in doubt whose keys the settings would show to the service in another way by now: their keys count as forgotten.
+ * @returns those whose keys did not count as forgotten before
+ */
+export async function forgetShownOtherwise(tx: Tx, presentations: Presentations): Promise<MessageName[]> {
+  const forgotten: MessageName[] = [];
+  for (const entity of entities) {
+    const { header, body } = presentations[entity];
+    forgotten.push(
+      ...(await tx.rows<MessageName>(
+        `SELECT id, entity, source_key FROM outbox_message
+          WHERE state='in_doubt' AND entity=? AND operation='create' AND first_sent_at<>?
+            AND presented_as<>CASE WHEN key_field='' THEN ? ELSE ? END`,
+        [entity, sentUnknownWhen, header, body],
+      )),
+    );
+  }
+  const why = factColumns(shownOtherwise);
+  const set = 'UPDATE outbox_message SET first_sent_at=?, reason_code=?, reason_data=? WHERE';
+  await inParts(tx, forgotten, set, [sentUnknownWhen, why.code, why.data]);
+  return forgotten;
+}
+
+const shownOtherwise: Fact = { code: 'key_shown_otherwise' };
+
 /** Closes updates that have nothing to say any more, and moves their bindings on. */
 export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSend[], nowMs: number): Promise<void> {
   const ids = messages.map(({ id }) => id);
@@ -114,6 +146,7 @@ const erpAwayMs = 60_000;
 /** Takes messages for sending, on record before their first byte, and parks those whose key the service may have forgotten. */
 export class Claims {
   readonly #keyLifetimeMs: number;
+  readonly #presentations: Presentations;
   /** Removals that came up for sending. They are asked for before the next claim, while what was claimed is sent. */
   #unasked: readonly UnaskedRemoval[] = [];
   /** By how much the clock on the wall is ahead of one that cannot be set, when it was last followed. */
@@ -130,6 +163,7 @@ export class Claims {
     private readonly erp: ErpPresence,
   ) {
     this.#keyLifetimeMs = keyLifetimeMs(context.settings.service);
+    this.#presentations = presentationsOf(context.settings.service);
     this.#leadMs = wallLeadMs(context);
   }
 
@@ -180,6 +214,7 @@ export class Claims {
         epoch: this.lease.epoch,
         nowMs: at,
         keyLifetimeMs: this.#keyLifetimeMs,
+        presentations: this.#presentations,
         updates,
         newKeyField: (operation) => keyFieldFor(settings.service, operation),
         stillRemoved,
@@ -319,13 +354,31 @@ export class Claims {
       });
     const { actor, settings } = this.context;
     const isStated = settings.service.idempotency.lifetimeHours !== undefined;
-    const messages = await parkForgottenKeys(tx, at - this.#keyLifetimeMs, lookUpEntities(this.context), isStated);
-    const detail = { reason: keyPerhapsForgotten(isStated) };
-    const parked = messages.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
-      return { event: 'parked', outcome: 'unproven', entity, sourceKey, messageId, actor, detail };
-    });
-    await appendAudit(tx, parked, at);
-    return messages.length;
+    const lookedUp = lookUpEntities(this.context);
+    const shown = await forgetShownOtherwise(tx, this.#presentations);
+    const unproven = shown.filter(({ entity }) => !lookedUp.includes(entity));
+    await parkAsUnproven(
+      tx,
+      'in_doubt',
+      unproven.map(({ id }) => id),
+      shownOtherwise,
+    );
+    const messages = await parkForgottenKeys(tx, at - this.#keyLifetimeMs, lookedUp, isStated);
+    const lineOf =
+      (reason: Fact, event: 'parked' | 'in_doubt') =>
+      (message: MessageName): AuditEntry => {
+        const { id: messageId, entity, sourceKey } = message;
+        return { event, outcome: 'unproven', entity, sourceKey, messageId, actor, detail: { reason } };
+      };
+    await appendAudit(
+      tx,
+      [
+        ...shown.map((one) => lineOf(shownOtherwise, unproven.includes(one) ? 'parked' : 'in_doubt')(one)),
+        ...messages.map(lineOf(keyPerhapsForgotten(isStated), 'parked')),
+      ],
+      at,
+    );
+    return unproven.length + messages.length;
   }
 }
 

@@ -1,7 +1,8 @@
 import { v5 as uuidv5 } from 'uuid';
 import type { ServiceSettings } from '../../config/sections/service.js';
-import type { Entity } from '../../model/record.js';
+import type { Entity, JsonValue } from '../../model/record.js';
 import { clockToleranceMs } from '../../store/clock.js';
+import { sha256 } from './content-hash.js';
 import type { Operation } from './message.js';
 
 /** Made once for Waybill and never changed: every key of every installation hangs on it. */
@@ -53,6 +54,62 @@ export function keyLifetimeMs({ idempotency: { lifetimeHours } }: Pick<ServiceSe
 export function keyKnownUntil(firstSentAtMs: number, nowMs: number, keyLifetimeMs: number): number | null {
   const ageMs = nowMs - firstSentAtMs;
   return ageMs > keyLifetimeMs || ageMs < -clockToleranceMs ? null : firstSentAtMs + keyLifetimeMs;
+}
+
+/** Fingerprints of how a key is shown to the service with the creates of an entity, where a header and where the body carries it. */
+export type Presentations = Readonly<Record<Entity, { header: string; body: string }>>;
+
+/**
+ * What decides, besides its letters, whether a service recognises a key: name and quotes of the header, method and path of the
+ * create, and the account. The field of a body is frozen with its bytes. Pure.
+ */
+export function presentationsOf({
+  baseUrl,
+  credential,
+  endpoints,
+  idempotency,
+}: Pick<ServiceSettings, 'baseUrl' | 'credential' | 'endpoints' | 'idempotency'>): Presentations {
+  const account =
+    credential.kind === 'oauth'
+      ? [
+          credential.kind,
+          credential.tokenUrl,
+          credential.clientId,
+          credential.audience ?? '',
+          credential.resource ?? '',
+        ]
+      : [credential.kind];
+  const fingerprint = (...parts: JsonValue[]) => sha256(JSON.stringify([...parts, account])).slice(0, 16);
+  const of = ({ method, path }: { method: string; path: string }) => {
+    const address = [method, new URL(baseUrl).pathname.replace(/\/$/, '') + path];
+    return {
+      header: fingerprint(...address, idempotency.header.toLowerCase(), idempotency.quoted),
+      body: fingerprint(...address),
+    };
+  };
+  return { customer: of(endpoints.createCustomer), order: of(endpoints.createOrder) };
+}
+
+/** What the store knows of how the key of a message was shown. */
+export interface ShownKey {
+  entity: Entity;
+  /** As in `key_field`: empty for a header; null: it was never claimed. */
+  keyField: string | null;
+  /** Null: not known, because an earlier version sent it. */
+  presentedAs: string | null;
+}
+
+/** Whether the key would be shown in another way than before, so that the service may take it for another one. Pure. */
+export function isShownOtherwise({ entity, keyField, presentedAs }: ShownKey, presentations: Presentations): boolean {
+  return presentedAs !== null && presentedAs !== presentations[entity][keyField ? 'body' : 'header'];
+}
+
+/** How long the service knows the key of this message: a key that is shown in another way counts as forgotten. Pure. */
+export function keyLifetimeOf(
+  service: Parameters<typeof presentationsOf>[0] & Parameters<typeof keyLifetimeMs>[0],
+  shown: ShownKey,
+): number {
+  return isShownOtherwise(shown, presentationsOf(service)) ? unknownLifetimeMs : keyLifetimeMs(service);
 }
 
 /** Whether sending the key again could make a second record. Pure. */

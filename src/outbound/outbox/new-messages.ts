@@ -27,6 +27,8 @@ export interface NewMessage {
   idempotencyKey: string | null;
   /** When the same key and bytes went out before (`resync --force`). */
   firstSentAt?: number | null;
+  /** How its key was shown to the service then. */
+  presentedAs?: string | null;
   /** Whatever is found or acknowledged of it proves nothing of its fields: an update follows. */
   isContentDoubted?: boolean;
   /** The columns that never change, as JSON. */
@@ -68,6 +70,7 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       ...scheduleColumns(scheduleOf(message, nowMs)),
       identity: message.identity ?? null,
       first_sent_at: message.firstSentAt ?? null,
+      presented_as: message.presentedAs ?? null,
       captured_at: nowMs,
       is_backlog: message.isBacklog ? 1 : 0,
       removal: message.removal ?? null,

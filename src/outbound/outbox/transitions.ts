@@ -34,6 +34,7 @@ interface Claim {
   bodyHash: string;
   method: string | null;
   keyField: string | null;
+  presentedAs: string | null;
   /** Key, hash and method are those on record, as with a create whose key travels in a header. */
   isAsStored: boolean;
 }
@@ -49,10 +50,18 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
     { guard: "t.state IN ('pending','in_doubt')" },
   );
   const set =
-    "claimed_from=state, state='sending', claim_epoch=?, claimed_at=?, attempts=attempts+1, key_field=?, ended_at=NULL";
-  for (const keyField of new Set(claims.map((claim) => claim.keyField))) {
-    const ids = claims.filter((claim) => claim.keyField === keyField).map(({ id }) => id);
-    await run(tx, padded(ids), set, [epoch, nowMs, keyField ?? ''], "state IN ('pending','in_doubt')");
+    "claimed_from=state, state='sending', claim_epoch=?, claimed_at=?, attempts=attempts+1, key_field=?, presented_as=?, ended_at=NULL";
+  const alike = new Map<string, [Claim, ...Claim[]]>();
+  for (const claim of claims) {
+    const how = `${claim.presentedAs} ${claim.keyField}`;
+    const others = alike.get(how);
+    if (others) others.push(claim);
+    else alike.set(how, [claim]);
+  }
+  for (const [first, ...others] of alike.values()) {
+    const ids = [first, ...others].map(({ id }) => id);
+    const values = [epoch, nowMs, first.keyField ?? '', first.presentedAs];
+    await run(tx, padded(ids), set, values, "state IN ('pending','in_doubt')");
   }
 }
 

@@ -58,6 +58,8 @@ export const sendingWords: WordsFor<SendingFacts> = {
     'Another customer with its code is on its way, and may be the one that the service has: it is looked up once more.',
   key_perhaps_forgotten: ({ lifetimeKnown }) =>
     `${lifetimeKnown ? 'The service may have forgotten the key since the first try' : 'service.idempotency.lifetimeHours does not say how long the service remembers a key'}, so a resend could make a second record.`,
+  key_shown_otherwise: () =>
+    'Since it was sent, the settings show its key to the service in another way (header, quotes, method, path or account), so a resend could make a second record.',
   process_stopped: () =>
     'The process that was sending it stopped before its outcome was on record; it may have been sent.',
   outcome_not_recorded: () => 'The store failed before the outcome was on record.',

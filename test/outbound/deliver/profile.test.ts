@@ -100,6 +100,67 @@ onAnyLab('the profile of a service', (kit) => {
     });
   });
 
+  describe('that recognises keys by how they are shown', () => {
+    const timedOut = async (more: object = {}) => {
+      const lab = await kit.start({
+        customers: 1,
+        orders: 1,
+        settings: { service: { idempotency: { lifetimeHours: 24 }, ...more } },
+      });
+      await lab.capture();
+      await lab.deliver({ scope: { only: new Map([['customer', new Set(['1'])]]) } });
+      lab.sandbox.setFaults([{ kind: 'reset-after-commit', match: { path: '/v1/orders' } }]);
+      await lab.deliver({ retryHorizonMs: 0 });
+      lab.sandbox.clearFaults();
+      // Another form of the key is another key there.
+      lab.sandbox.forgetKeys();
+      const goOn = async (service: object) => {
+        await kit.rows('UPDATE outbox_message SET next_attempt_at=0 WHERE next_attempt_at IS NOT NULL');
+        await lab.another({ settings: { service } }).deliver();
+        return kit.rows("SELECT state, park_class, reason_code FROM outbox_message WHERE entity='order'");
+      };
+      return { lab, goOn };
+    };
+
+    it('is not sent a create again whose key the settings would show in another way', async () => {
+      const { lab, goOn } = await timedOut();
+      const waits = { state: 'parked', park_class: 'unproven', reason_code: 'key_shown_otherwise' };
+      expect(await goOn({ idempotency: { quoted: true } })).to.deep.equal([waits]);
+      expect(lab.sandbox.counts().orders).to.equal(1);
+      // The setting put back is no proof either: nobody knows what was sent meanwhile.
+      expect(await goOn({ idempotency: { quoted: false } })).to.deep.equal([waits]);
+      const lines = await kit.rows("SELECT outcome, detail FROM audit_log WHERE event='parked'");
+      expect(lines).to.have.length(1);
+      expect(lines[0].detail).to.contain('key_shown_otherwise');
+      expect(lab.sandbox.counts().orders).to.equal(1);
+    });
+
+    it('is asked for it where it can be', async () => {
+      const { lab, goOn } = await timedOut({ endpoints: { lookUpOrder } });
+      const [order] = await goOn({ idempotency: { quoted: true } });
+      expect(order).to.include({ state: 'delivered' });
+      expect(lab.sandbox.counts().orders).to.equal(1);
+    });
+
+    it('gets nothing again by force that it knows under the other form', async () => {
+      const lab = await kit.start({
+        customers: 1,
+        orders: 1,
+        settings: { service: { idempotency: { lifetimeHours: 24 } } },
+      });
+      await lab.capture();
+      await lab.deliver();
+      const other = lab.another({ settings: { service: { idempotency: { quoted: true } } } });
+      const { skipped } = await other.capture({ filter: { entity: 'order' }, force: true });
+      expect(skipped.map(({ reason }) => reason.code)).to.include('key_may_be_forgotten');
+      const again = await lab.capture({ filter: { entity: 'order' }, force: true });
+      expect(again.captured.orders).to.equal(1);
+      lab.sandbox.forgetKeys();
+      await other.deliver();
+      expect(lab.sandbox.counts().orders).to.equal(1);
+    });
+  });
+
   it('parks what the service would refuse, unsent, and sends it when the rule has changed', async () => {
     const fields = { order: { note: { maxLength: 3 } }, customer: { customer_code: { required: true } } };
     const lab = await kit.start({ customers: 1, orders: 2, settings: { service: { fields } } });
