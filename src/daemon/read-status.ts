@@ -8,7 +8,7 @@ import { readWebhookStatus } from '../inbound/webhooks/webhook-status.js';
 import { countRefusals, listWriteBack } from '../inbound/write-back/write-back-state.js';
 import { sourceNames } from '../model/record.js';
 import { writeBackKinds } from '../model/write-back.js';
-import { countOutboxUpTo } from '../operator/figures/bounded-counts.js';
+import { countOutboxUpTo, oldestOpen } from '../operator/figures/bounded-counts.js';
 import { readSeries } from '../operator/figures/read-figures.js';
 import { countOutbox, groupMessages } from '../operator/list-messages.js';
 import { doubtInWords as clockDoubtInWords } from '../operator/prune.js';
@@ -25,7 +25,7 @@ import { readLease } from '../store/lease.js';
 import { limitsUsedUpUntil, viewNodes } from '../store/nodes.js';
 import type { Tx } from '../store/store.js';
 import { tell, tellWhole } from '../words/words.js';
-import { detailsOf, silence } from './watch-alerts.js';
+import { detailsOf, longestWait, silence } from './watch-alerts.js';
 
 /** The kind of credential in use; never the credential itself. */
 export function credentialInWords(service: Pick<ServiceSettings, 'credential' | 'tls' | 'proxy'>): string {
@@ -116,6 +116,8 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     retentionWaits: await readRetentionWait(tx, nowMs),
     /** That nothing at all has succeeded for too long, or null. */
     silence: silent,
+    /** That a record has been open for too long, in whatever state, or null. */
+    waiting: longestWait(await oldestOpen(tx, most), settings, nowMs),
     /** That no pull was proven for too long, or null. */
     unproven: settings.invoices.enabled ? unprovenInWords(await unprovenSince(tx), settings.alert, nowMs) : null,
   };
@@ -210,6 +212,7 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
   if (usedUpUntil !== null)
     warning.push(`the limits are used up: no node sends anything before ${new Date(usedUpUntil).toISOString()}`);
   if (status.silence) critical.push(tell(status.silence));
+  if (status.waiting) warning.push(tell(status.waiting));
   for (const pause of pauses) {
     const text = tell(pauseFact(pause));
     if (pause.cause === 'credential') critical.push(text);
@@ -230,8 +233,8 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
       `${outbox.stranded} messages will never be sent: the record or the customer that they wait for is not being sent`,
     );
 
-  // Pauses, parked messages and silence are said above, as they are at this moment.
-  const said = new Set(['pause', 'parked', 'silence']);
+  // Pauses, parked messages, silence and long waits are said above, as they are at this moment.
+  const said = new Set(['pause', 'parked', 'silence', 'waiting']);
   for (const { cause, message } of status.alerts)
     if (!said.has(cause.split('.')[0] as string)) warning.push(tellWhole(message));
 

@@ -5,6 +5,7 @@ import { heldDropCause, isDropHeld } from '../inbound/invoices/drop-brake.js';
 import type { AlertFact } from '../model/facts/alerts.js';
 import { inSource } from '../model/record.js';
 import { isAnythingHeld } from '../operator/actions/held-changes.js';
+import { type OpenRecord, oldestOpen } from '../operator/figures/bounded-counts.js';
 import { withIsoTimes } from '../operator/format.js';
 import { isOutdated, isPastForbiddenRead } from '../outbound/deliver/profile-notices.js';
 import { quietMs } from '../outbound/deliver/quiet-hours.js';
@@ -20,6 +21,8 @@ export interface Circumstances {
   pauses: readonly LanePause[];
   /** Counted up to `manyParked`. */
   parked: number;
+  /** The record that has been open longest. */
+  oldest: OpenRecord | null;
   runs: readonly JobRun[];
   /** Delivered orders that the service has no more since `goneDays` at most, and the key of one of them. */
   gone: { count: number; sourceKey: string | null };
@@ -39,7 +42,9 @@ interface Trouble {
 function isOwn(cause: string): boolean {
   const [kind, ...about] = cause.split('.');
   if (kind === 'capture' || kind === 'pull') return about.at(-1) === 'failing';
-  return kind === 'pause' || cause === 'parked' || cause === 'orders.gone' || cause === 'silence';
+  return (
+    kind === 'pause' || cause === 'parked' || cause === 'orders.gone' || cause === 'silence' || cause === 'waiting'
+  );
 }
 
 const manyParked = 10_000;
@@ -64,6 +69,8 @@ export function troubles(now: Circumstances, settings: WatchSettings, nowMs: num
       message: { code: 'messages_parked', count: Math.min(now.parked, manyParked), isMore },
     });
   }
+  const waits = longestWait(now.oldest, settings, nowMs);
+  if (waits) found.push({ cause: 'waiting', message: waits });
   for (const run of now.runs) {
     const [job, source] = run.job.split('.');
     if ((job !== 'capture' && job !== 'pull') || run.failures < settings.alert.failuresInRow) continue;
@@ -78,6 +85,21 @@ export function troubles(now: Circumstances, settings: WatchSettings, nowMs: num
   const silent = silence(now, settings, nowMs);
   if (silent) found.push({ cause: 'silence', message: silent });
   return found;
+}
+
+/** That a record has been open for too long, in whatever state, quiet hours left out, or null. Pure. */
+export function longestWait(
+  oldest: OpenRecord | null,
+  { alert, schedule }: Pick<WatchSettings, 'alert' | 'schedule'>,
+  nowMs: number,
+): AlertFact | null {
+  if (oldest === null) return null;
+  const { entity, sourceKey, capturedAt: since } = oldest;
+  const mostMs = alert.maxSilenceHours * 3_600_000;
+  if (nowMs - since <= mostMs) return null;
+  const quiet = quietMs(schedule.quietHours, ['deliver'], schedule.timeZone, { fromMs: since, toMs: nowMs });
+  if (nowMs - since - quiet <= mostMs) return null;
+  return { code: 'record_waits', entity, sourceKey, hours: Math.floor((nowMs - since) / 3_600_000) };
 }
 
 /** That nothing at all has succeeded for too long, quiet hours left out, or null. Pure. */
@@ -130,6 +152,7 @@ async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> 
   return {
     pauses: await listPauses(tx),
     parked: counts?.parked ?? 0,
+    oldest: await oldestOpen(tx),
     runs,
     gone: { count: counts?.gone ?? 0, sourceKey: counts?.sourceKey ?? null },
     firstAuditAt: lastSuccess(runs) === null ? await firstAuditAt(tx) : null,

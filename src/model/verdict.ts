@@ -10,27 +10,24 @@ export type Verdict =
    */
   | { kind: 'delivered'; serviceId: string; flag: Fact | null; state?: string; total?: number; renamedFrom?: string }
   /** The request may have taken effect: timeout, reset, cut-off answer, 5xx, any unlisted status. */
-  | { kind: 'in_doubt'; reason: Fact }
+  | ({ kind: 'in_doubt'; reason: Fact } & AmongOthers)
   /**
-   * The endpoint's success status with a complete body that is no acknowledgement, or another 2xx with a JSON object.
+   * The endpoint's success status with a complete body that is no acknowledgement, or another 2xx that is empty or a JSON object.
    * `saysFailed`: the service itself says that it failed, which may be about this record alone.
    */
-  | ({ kind: 'invalid'; reason: Fact; saysFailed?: true } & Partial<Refusal>)
+  | ({ kind: 'invalid'; reason: Fact; saysFailed?: true } & Partial<Refusal> & AmongOthers)
   /** Provably nothing was sent. `tls`: the service's certificate was not accepted. */
   | { kind: 'unavailable'; reason: Fact; tls: boolean }
   /**
    * The service asks for less. `retryAfterMs` is null when it does not say for how long. `mayHaveTakenEffect`: a 503 may come
    * from a gateway after the service behind it has acted; only a 429 is decided before.
    */
-  | { kind: 'throttled'; reason: Fact; retryAfterMs: number | null; mayHaveTakenEffect?: true }
+  | ({ kind: 'throttled'; reason: Fact; retryAfterMs: number | null; mayHaveTakenEffect?: true } & AmongOthers)
   | { kind: 'unauthorised'; reason: Fact }
-  /**
-   * `mayHaveTakenEffect`: a redirect may follow a deed ("see other"). `others`: at the same endpoint other records pass, so that
-   * a 403 is about this one; `pass still`: as they did when it was forbidden before.
-   */
-  | { kind: 'misconfigured'; reason: Fact; mayHaveTakenEffect?: true; others?: 'passed' | 'pass still' }
+  /** `mayHaveTakenEffect`: a redirect may follow a deed ("see other"). `others`: of a 403, those at the same endpoint. */
+  | ({ kind: 'misconfigured'; reason: Fact; mayHaveTakenEffect?: true } & AmongOthers)
   /** The first request with this key is still running at the service. */
-  | { kind: 'busy'; reason: Fact }
+  | ({ kind: 'busy'; reason: Fact } & AmongOthers)
   | { kind: 'unknown_customer'; reason: Fact }
   /**
    * Something exists at the service under this key, or under another one. `existing`: the customer that the answer carries,
@@ -41,6 +38,15 @@ export type Verdict =
   | ({ kind: 'refused'; reason: Fact } & Partial<Refusal>)
   /** We did not let it go: paused, stopped, or the lease was too short. Nothing was sent. */
   | { kind: 'not_sent'; reason: Fact };
+
+/** Tells an answer about one record from one about the service. */
+interface AmongOthers {
+  /**
+   * `passed`: the service accepts other records, so that the answer is about this one, which waits by itself. `pass still`: it has
+   * come so often that a person has to look. Absent: it may be about the service as a whole.
+   */
+  others?: 'passed' | 'pass still';
+}
 
 /** The service's own "no". */
 interface Refusal {

@@ -200,6 +200,7 @@ function describeCustomer(customer: StoryCustomer, context: StoryContext, words:
   const { newest, sourceKey } = customer;
   let how = 'was never captured: is its row in the ERP, and eligible?';
   if (newest?.state === 'parked') how = `is ${stateInWords(newest)}: ${reasonInWords(newest, context)}`;
+  else if (newest?.state === 'delivered' && newest.operation === 'delete') how = 'was removed at the service.';
   else if (newest) {
     how = `is ${stateInWords(newest)}${nextInWords(newest, nowMs, time)}.`;
   }

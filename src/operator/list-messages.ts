@@ -218,12 +218,12 @@ export async function countOutbox(tx: Tx): Promise<OutboxCounts> {
     stranded: await count(
       `(
       SELECT m.id FROM outbox_message m LEFT JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key
-       WHERE m.state='pending' AND m.operation<>'create' AND w.source_key IS NULL AND NOT EXISTS
+       WHERE m.state IN ('pending','in_doubt') AND m.operation<>'create' AND w.source_key IS NULL AND NOT EXISTS
          (SELECT 1 FROM outbox_message o WHERE o.source_key=m.source_key AND o.entity=m.entity AND o.revision<m.revision
              AND ${isUnderWay})
       UNION
       SELECT m.id FROM outbox_message m LEFT JOIN binding c ON c.source_key=m.customer_key AND c.entity='customer'
-       WHERE m.state='pending' AND m.customer_key IS NOT NULL AND c.source_key IS NULL AND NOT EXISTS
+       WHERE m.state IN ('pending','in_doubt') AND m.customer_key IS NOT NULL AND c.source_key IS NULL AND NOT EXISTS
          (SELECT 1 FROM outbox_message o WHERE o.source_key=m.customer_key AND o.entity='customer' AND ${isUnderWay})
     ) AS s`,
     ),

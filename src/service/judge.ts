@@ -210,9 +210,9 @@ function byAnswer<Answer>(expected: Expectation<Answer>, taken: UnnamedAnswer, b
       likeness,
     };
 
-  // A service that makes records and says so with another status is not down: the setting is wrong. A page made for
-  // people, or nothing, may come from what stands in front of a service that is down.
-  if (expected.successSetting && status >= 200 && status < 300 && isJsonObject(body))
+  // A service that answers with another success, such as 204 to a change of a record that it does not have, is not down. A page
+  // made for people may come from what stands in front of a service that is down.
+  if (expected.successSetting && status >= 200 && status < 300 && (body === '' || isJsonObject(body)))
     return {
       kind: 'invalid',
       reason: {

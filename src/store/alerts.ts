@@ -7,7 +7,20 @@ import type { SqlValue, Tx } from './store.js';
 
 /** The subject of an alert: the first word of its cause. docs/operating.md says of each what to do. */
 export const alertKinds = [
-  ...['pause', 'parked', 'capture', 'pull', 'silence', 'orders', 'held', 'source', 'keyless', 'left', 'keys'],
+  ...[
+    'pause',
+    'parked',
+    'capture',
+    'pull',
+    'silence',
+    'waiting',
+    'orders',
+    'held',
+    'source',
+    'keyless',
+    'left',
+    'keys',
+  ],
   ...['states', 'endpoint', 'read_order', 'read_invoice', 'read_customer', 'webhooks', 'write-back', 'redis'],
 ] as const;
 

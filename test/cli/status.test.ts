@@ -225,6 +225,21 @@ describe('waybill status', () => {
         expect(await check()).to.match(/^0 WAYBILL OK/);
       });
 
+      for (const state of ['pending', 'in_doubt', 'sending'])
+        it(`is 1 when a record has been ${state} for alert.maxSilenceHours, and 0 again when it is delivered`, async () => {
+          await holdLease();
+          await installation.capture({ entity: 'order', sourceKey: '1' });
+          const write = (sql: string, values: (string | number)[] = []) =>
+            installation.app.store.transaction('test', (tx) => tx.run(sql, values));
+          await write(
+            'UPDATE outbox_message SET state=?, next_attempt_at=1, captured_at=?, first_sent_at=1, claim_epoch=0',
+            [state, Date.now() - 13 * 3_600_000],
+          );
+          expect(await check()).to.match(/^1 WAYBILL WARNING: The \w+ with the key \S+ has been waiting for 13 h/);
+          await write('UPDATE outbox_message SET captured_at=?', [Date.now()]);
+          expect(await check()).to.match(/^0 WAYBILL OK/);
+        });
+
       it('is 1 when pulls have been unproven for alert.maxSilenceHours, and 0 again when one is proven', async () => {
         await holdLease();
         const pulled = (outcome: string, hoursAgo: number) =>

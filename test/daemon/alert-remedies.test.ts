@@ -97,6 +97,20 @@ onAnyLab('the remedy of an alert', (kit) => {
         await say(kit, 'discard', { entity: 'order' });
       },
     },
+    record_waits: {
+      options: { customers: 1, orders: 1 },
+      breaks: async (lab) => {
+        lab.sandbox.setFaults([{ kind: 'status', status: 500, match: { method: 'POST', path: '/v1/orders' } }]);
+        await lab.capture();
+        await lab.deliver({ retryHorizonMs: 50 });
+        const age = "UPDATE outbox_message SET captured_at=captured_at-50000000 WHERE state IN ('pending','in_doubt')";
+        await kit.rows(age);
+      },
+      mends: async (lab) => {
+        lab.sandbox.clearFaults();
+        await lab.deliver();
+      },
+    },
     job_failing: null,
     orders_gone: {
       options: { customers: 1, orders: 1, settings: readable },

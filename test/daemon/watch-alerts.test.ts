@@ -16,7 +16,14 @@ const settings = {
   schedule: scheduleSettings.parse({}),
   invoices: { enabled: true } as WatchSettings['invoices'],
 };
-const well: Circumstances = { pauses: [], parked: 0, runs: [], gone: { count: 0, sourceKey: null }, firstAuditAt: now };
+const well: Circumstances = {
+  pauses: [],
+  parked: 0,
+  oldest: null,
+  runs: [],
+  gone: { count: 0, sourceKey: null },
+  firstAuditAt: now,
+};
 const causes = (changes: Partial<Circumstances>) =>
   troubles({ ...well, ...changes }, settings, now).map(({ cause }) => cause);
 const pause = (changes: Partial<LanePause>): LanePause => ({
@@ -92,6 +99,17 @@ describe('what needs a person', () => {
     const [two] = troubles({ ...well, parked: 2 }, settings, now);
     expect(one && tellWhole(one.message)).to.match(/^1 message is parked/);
     expect(two && tellWhole(two.message)).to.match(/^2 messages are parked/);
+  });
+
+  it('is a record that has been open for hours, in whatever state, and no pause explains it', () => {
+    const oldest = (hours: number) =>
+      ({ entity: 'order', sourceKey: '4711', capturedAt: now - hours * 60 * minute }) as const;
+    expect(causes({ oldest: oldest(11.9) })).to.deep.equal([]);
+    expect(causes({ oldest: oldest(12.1) })).to.deep.equal(['waiting']);
+    const [one] = troubles({ ...well, oldest: oldest(50) }, settings, now);
+    expect(one && tellWhole(one.message)).to.equal(
+      'The order with the key 4711 has been waiting for 50 h, and is neither acknowledged nor parked. See what it waits for: waybill explain order 4711',
+    );
   });
 
   for (const job of ['capture', 'pull'] as const)

@@ -185,8 +185,8 @@ const table: { [row: string]: Row[] } = {
       expected: { kind: 'in_doubt' as const },
     })),
     ...[200, 202, 204, 299].flatMap((status) =>
-      ['', '<!doctype html><p>back soon</p>', [ack]].map((body, i) => ({
-        title: `HTTP ${status} without a JSON object (${i})`,
+      ['<!doctype html><p>back soon</p>', [ack]].map((body, i) => ({
+        title: `HTTP ${status} with a page, or a list (${i})`,
         exchange: answer(status, body),
         expected: { kind: 'in_doubt' as const },
       })),

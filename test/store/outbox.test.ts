@@ -111,6 +111,7 @@ onEveryStore('the outbox', (kit) => {
       random: 0.5,
       backoff: { baseMs: 100, maxMs: 1000 },
       sentAtMs: now + 1,
+      tries: 1,
     }),
     sent: {
       verdict,

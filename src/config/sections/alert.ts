@@ -31,7 +31,9 @@ export const alertSettings = group('How people are told that something needs the
     ),
   maxSilenceHours: positive()
     .default(12)
-    .describe('How long capture, delivery and pull may all go without a success before an alert is raised.'),
+    .describe(
+      'How long capture, delivery and pull may all go without a success, or one record may wait for its acknowledgement, before an alert is raised.',
+    ),
 });
 
 export type AlertSettings = z.output<typeof alertSettings>;

@@ -20,6 +20,8 @@ export interface AlertFacts {
   };
   /** Delivered orders that the service no longer has, and the key of one. */
   orders_gone: { count: number; sourceKey: string };
+  /** The record that has been waiting for its acknowledgement longest. */
+  record_waits: { entity: Entity; sourceKey: string; hours: number };
   nothing_succeeds: { hours: number; lastSuccess: number | null };
   /** Changes that one scan found, or that are suspicious by themselves. */
   changes_held: { entity: Entity; source: string | null; held: number; reason: PartFact };

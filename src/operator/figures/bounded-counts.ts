@@ -1,5 +1,5 @@
-import { entities } from '../../model/record.js';
-import { type MessageState, messageStates, type ParkClass } from '../../outbound/outbox/message.js';
+import { type Entity, entities } from '../../model/record.js';
+import { type MessageState, messageStates, openStates, type ParkClass } from '../../outbound/outbox/message.js';
 import { capturedSources } from '../../store/job-runs.js';
 import type { Tx } from '../../store/store.js';
 import type { OutboxCounts } from '../list-messages.js';
@@ -68,8 +68,33 @@ export async function readBacklog(tx: Tx, most: number): Promise<{ waiting: numb
   return { waiting, oldestAt: await oldestAt(tx, 'pending', limit) };
 }
 
+/** A record that is neither acknowledged nor parked. */
+export interface OpenRecord {
+  entity: Entity;
+  sourceKey: string;
+  capturedAt: number;
+}
+
+/** The one that has been open longest; null: none is. @param most as with `countOutboxUpTo`; infinite: all are looked at */
+export async function oldestOpen(tx: Tx, most = mostAged): Promise<OpenRecord | null> {
+  const limit = Math.min(Math.trunc(most), mostAged);
+  const ids: (number | null)[] = [];
+  for (const state of openStates)
+    ids.push(
+      Number.isFinite(most)
+        ? await oldestId(tx, state, limit)
+        : ((await tx.value<number>('SELECT MIN(id) FROM outbox_message WHERE state=?', [state])) ?? null),
+    );
+  const id = Math.min(...ids.map((one) => one ?? Number.POSITIVE_INFINITY));
+  if (!Number.isFinite(id)) return null;
+  const [found] = await tx.rows<OpenRecord>('SELECT entity, source_key, captured_at FROM outbox_message WHERE id=?', [
+    id,
+  ]);
+  return found ?? null;
+}
+
 /** Among the first that are due of each kind: the oldest of all, unless more than `limit` wait. Ids ascend, and stand in the index. */
-async function oldestAt(tx: Tx, state: MessageState, limit: number): Promise<number | null> {
+async function oldestId(tx: Tx, state: MessageState, limit: number): Promise<number | null> {
   const sources = await capturedSources(tx);
   const kinds = sources.flatMap((source) => entities.flatMap((entity) => [0, 1].map((flag) => [source, entity, flag])));
   const first = kinds.map(
@@ -77,7 +102,11 @@ async function oldestAt(tx: Tx, state: MessageState, limit: number): Promise<num
       WHERE state='${state}' AND source=? AND entity=? AND is_backlog=? ORDER BY next_attempt_at, delivered_at, id LIMIT ${limit}) AS s${nth}`,
   );
   const oldest = `SELECT MIN(id) FROM (${first.join(' UNION ALL ')}) AS f`;
-  const id = (await tx.value<number>(oldest, kinds.flat())) ?? null;
+  return (await tx.value<number>(oldest, kinds.flat())) ?? null;
+}
+
+async function oldestAt(tx: Tx, state: MessageState, limit: number): Promise<number | null> {
+  const id = await oldestId(tx, state, limit);
   return id === null
     ? null
     : ((await tx.value<number>('SELECT captured_at FROM outbox_message WHERE id=?', [id])) ?? null);

@@ -213,12 +213,16 @@ export const candidates = `outbox_message m
  * What has to be true of a candidate, besides its state and time, before it may be sent. Joins and not EXISTS, and a CASE
  * around the state: otherwise MariaDB reads every binding, and every pending message, for each claim (measured). Revisions
  * begin with 1, which nothing is older than: to look would read a page of the index of keys for each order of a large backlog.
+ * The removal of a customer waits for its orders, which could never be sent after it.
  */
 export const ready = `(m.customer_key IS NULL OR c.source_key IS NOT NULL)
             AND (m.operation='create' OR w.source_key IS NOT NULL)
             AND (m.revision=1 OR NOT EXISTS
               (SELECT 1 FROM outbox_message o WHERE o.source_key=m.source_key AND o.entity=m.entity AND o.revision<m.revision
-                  AND CASE WHEN o.state IN ('pending','sending','in_doubt') THEN 1 ELSE 0 END=1))`;
+                  AND CASE WHEN o.state IN ('pending','sending','in_doubt') THEN 1 ELSE 0 END=1))
+            AND (m.operation<>'delete' OR m.entity<>'customer' OR NOT EXISTS
+              (SELECT 1 FROM outbox_message d WHERE d.customer_key=m.source_key AND d.entity='order'
+                  AND CASE WHEN d.state IN ('pending','sending','in_doubt') THEN 1 ELSE 0 END=1))`;
 
 /** When the next message that is ready would be due; null when none is waiting for its time. */
 export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number | null> {

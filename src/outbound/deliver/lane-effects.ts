@@ -105,7 +105,10 @@ class LaneTally {
     const { verdict } = outcome;
     if (isAnswered(outcome)) this.#noteAnswer(outcome);
     if (verdict.kind === 'delivered') this.#health.refusals = { likeness: '', count: 0 };
-    if (isFailure(verdict)) this.#noteFailure(outcome, verdict.kind === 'unavailable' && verdict.tls);
+    // Where the service accepts others, what fails of one record says nothing of it; but no such failure is a probe that passed.
+    const isOwn = 'others' in verdict && verdict.others !== undefined;
+    if (isFailure(verdict) && !(isOwn && this.#nextProbeAt === null))
+      this.#noteFailure(outcome, verdict.kind === 'unavailable' && verdict.tls);
     this.#noteVerdict(outcome);
   }
 
@@ -142,7 +145,7 @@ class LaneTally {
     const { asks, verdict, parkedAs } = outcome;
     switch (verdict.kind) {
       case 'throttled':
-        this.#slowDown(outcome, verdict.retryAfterMs);
+        if (!verdict.others) this.#slowDown(outcome, verdict.retryAfterMs);
         break;
       case 'unauthorised': {
         const { credentialSetting: setting } = this.settings;
@@ -167,8 +170,8 @@ class LaneTally {
         this.#countRefusal(outcome, verdict.likeness);
         break;
       case 'invalid':
-        // Here the service itself says "no", which is about one record like any other refusal, and stops no other one.
-        if (verdict.saysFailed) this.#countRefusal(outcome, verdict.likeness);
+        // The service itself says "no", or acknowledges others: it is about one record like any other refusal, and stops no other.
+        if (verdict.saysFailed || verdict.others) this.#countRefusal(outcome, verdict.likeness);
         else if (parkedAs === 'unproven') {
           const reason = reasonOf(outcome);
           this.#stop('deliver', 'unproven', reason, { code: 'no_acknowledgements', reason });

@@ -27,8 +27,9 @@ export function credentialSetting(credential: CredentialSettings): string {
 /** After an outage nothing waits longer than this for its next try: the service is back. */
 export const afterOutageMs = 60_000;
 
-/** How long we wait at first where a service that says "slow down" names no time: its shortest window, a second to a minute. */
+/** How long we wait at first where a service that says "slow down" names no time: its shortest window, a second to a minute; a second without limits. */
 function ownWaitMs(limits: ServiceSettings['limits']): number {
+  if (limits.length === 0) return 1_000;
   return Math.max(1_000, Math.min(...limits.map(({ perSeconds }) => perSeconds), 60) * 1000);
 }
 

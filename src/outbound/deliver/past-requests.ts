@@ -1,9 +1,11 @@
 import type { Entity } from '../../model/record.js';
+import type { Verdict } from '../../model/verdict.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { Operation } from '../outbox/message.js';
 import { isUnended } from './attempts.js';
 import { type ClockCorrection, claimTime, deliveredSince, latestTime } from './clock-trace.js';
+import { enoughBesides, type Tries } from './one-record.js';
 
 interface PastRequests {
   sinceMs: number;
@@ -94,4 +96,70 @@ export async function forbiddenBefore(tx: Tx, messageIds: readonly number[]): Pr
     [...messageIds],
   );
   return new Set(rows.map(({ messageId }) => messageId));
+}
+
+/** Outcomes of tries by which the service may mean one record alone. */
+const troubles: ReadonlySet<string> = new Set(['throttled', 'busy', 'in_doubt', 'invalid', 'unknown']);
+/** Of a longer row the latest are looked at. */
+const mostLookedAt = 200;
+
+/** The tries of a message since it was last in anybody's hands, with the one that is being put on record. */
+export async function triesOf(
+  tx: Tx,
+  { id, sourceKey, entity, operation }: { id: number; sourceKey: string; entity: Entity; operation: Operation },
+  verdict: Pick<Verdict, 'kind'>,
+): Promise<Tries> {
+  const lines = await tx.rows<{ id: number; at: number; event: string; outcome: string }>(
+    `SELECT id, at, event, outcome FROM audit_log WHERE source_key=? AND message_id=? ORDER BY id DESC LIMIT ${mostLookedAt}`,
+    [sourceKey, id],
+  );
+  const begun = lines.findIndex(({ event }) => event === 'parked' || event === 'operator');
+  const tries = lines
+    .slice(0, begun < 0 ? lines.length : begun)
+    .filter(({ event, outcome }) => event === 'attempt' && troubles.has(outcome));
+  const throttled = tries.filter(({ outcome }) => outcome === 'throttled').length;
+  const isThrottled = verdict.kind === 'throttled';
+  return {
+    count: tries.length + 1,
+    throttled: throttled + (isThrottled ? 1 : 0),
+    sinceMs: tries.at(-1)?.at ?? null,
+    besides: await countBesides(
+      tx,
+      id,
+      tries.map((line) => line.id),
+    ),
+    othersThrottled: isThrottled && throttled > 0 && (await othersThrottled(tx, id)),
+    isEndpointProven: verdict.kind === 'invalid' && (await isEndpointProven(tx, entity, operation)),
+  };
+}
+
+/** In how many of the times between these lines, and since the last, the service acknowledged another record. */
+async function countBesides(tx: Tx, messageId: number, lines: readonly number[]): Promise<number> {
+  const ascending = lines.toReversed();
+  let besides = 0;
+  for (let since = ascending[0]; since !== undefined && besides < enoughBesides; besides++) {
+    const accepted: number | undefined = await tx.value<number>(
+      `SELECT l.id FROM audit_log l JOIN outbox_message m ON m.id=l.message_id
+        WHERE l.event='delivered' AND l.id>? AND m.id<>? AND m.started_at IS NOT NULL ORDER BY l.id LIMIT 1`,
+      [since, messageId],
+    );
+    if (accepted === undefined) break;
+    since = ascending.find((line) => line > accepted);
+  }
+  return besides;
+}
+
+async function isEndpointProven(tx: Tx, entity: Entity, operation: Operation): Promise<boolean> {
+  const sql = `SELECT 1 FROM outbox_message
+    WHERE state='delivered' AND entity=? AND operation=? AND started_at IS NOT NULL LIMIT 1`;
+  return (await tx.value(sql, [entity, operation])) !== undefined;
+}
+
+/** Since this message was last told to slow down: whether another one was for the first time, or a read. */
+async function othersThrottled(tx: Tx, messageId: number): Promise<boolean> {
+  const last = "SELECT MAX(id) FROM attempt WHERE message_id=? AND verdict='throttled'";
+  const sql = `SELECT 1 FROM attempt a WHERE a.verdict='throttled' AND a.id>? AND (a.message_id IS NULL OR (a.message_id<>?
+      AND NOT EXISTS (SELECT 1 FROM attempt e WHERE e.message_id=a.message_id AND e.number<a.number AND e.verdict='throttled')))
+    LIMIT 1`;
+  return (await tx.value(sql, [(await tx.value<number>(last, [messageId])) ?? 0, messageId])) !== undefined;
 }

@@ -10,7 +10,7 @@ import { padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { adoptCustomer } from '../adoption/adopt-found.js';
 import { type BindingClaim, BindingHolders, type BindingProblem } from '../outbox/binding-holders.js';
-import { bindRecords, closeBindings } from '../outbox/bindings.js';
+import { bindRecords, closeBindings, readSoon } from '../outbox/bindings.js';
 import { doubtContents, provenRecord } from '../outbox/content-hash.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { parkedSchedule, settle } from '../outbox/message.js';
@@ -25,7 +25,8 @@ import { byTheClockNow, type DeliveryTally, endedAttempt, requestOf, type Settle
 import type { Ended, Settled, Settler } from './exchange.js';
 import { endpointKey, judgeForbidden } from './lane-effects.js';
 import { afterOutageMs } from './lane-keeper.js';
-import { forbiddenBefore, passedSinceForbidden } from './past-requests.js';
+import { amongOthers, asksForTries, type Tries } from './one-record.js';
+import { forbiddenBefore, passedSinceForbidden, triesOf } from './past-requests.js';
 import { noteStates } from './profile-notices.js';
 
 /** While deliveries succeed, it is put on record so often that they do. */
@@ -55,7 +56,11 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
     // The ages on record are corrected first: what is written now is of the clock as it is.
     const leadMs = wallLeadMs(this.context);
     if (ended.some(({ about }) => clockSetBetween(about.wallLeadMs, leadMs) !== 0)) await followClock(tx, this.context);
-    const judged = (await heedForbidden(tx, ended)).map((one): SettledMessage => {
+    const maxProcessingMs = service.maxProcessingSeconds * 1000;
+    const tries = await readTries(tx, ended);
+    const judged = (await heedForbidden(tx, ended)).map((answered): SettledMessage => {
+      const past = tries.get(answered.about.id);
+      const one = past === undefined ? answered : besideOthers(answered, past, { nowMs: at, maxProcessingMs });
       // Set forward, first sends look older than they are, which only makes us more careful.
       const setMs = clockSetBetween(one.about.wallLeadMs, leadMs);
       const setBackMs = Math.min(setMs, 0);
@@ -68,6 +73,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
         // The service may be back before the outcome of a probe that hangs is known.
         backoff: { baseMs: backoffBaseSeconds * 1000, maxMs: one.isProbe ? Math.min(maxMs, afterOutageMs) : maxMs },
         sentAtMs: one.sent.startedAtMs === null ? at : one.sent.startedAtMs + setBackMs,
+        tries: past?.count ?? 1,
       });
       // New fields first, here and wherever something is made for each message: docs/measurements.md says why.
       return { transition, ...(setMs === 0 ? one : byTheClockNow(one, setMs)) };
@@ -76,6 +82,10 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
     const settledById = new Map(settled.map((one) => [one.about.id, one]));
     const all = judged.map((one) => settledById.get(one.about.id) ?? one);
     await this.#promoteDependents(tx, settled, at);
+    await readSoon(
+      tx,
+      settled.filter(isAnsweredOddly).map(({ about }) => about.sourceKey),
+    );
     const monotonicMs = clock.monotonicMs();
     const isSuccess =
       monotonicMs - this.#succeededAtMs >= successEveryMs &&
@@ -137,6 +147,23 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
         log.warn('The service gives a state that the settings do not name', { entity, state });
     }
   }
+}
+
+function besideOthers(
+  one: Ended<ClaimedMessage, Delivered>,
+  tries: Tries,
+  terms: Parameters<typeof amongOthers>[3],
+): Ended<ClaimedMessage, Delivered> {
+  return { ...one, sent: { ...one.sent, verdict: amongOthers(one.sent.verdict, one.about.operation, tries, terms) } };
+}
+
+/** What is on record of those that the service may have put off or failed before, by message: it may mean one record alone. */
+async function readTries(tx: Tx, ended: readonly Ended<ClaimedMessage, Delivered>[]): Promise<Map<number, Tries>> {
+  const tries = new Map<number, Tries>();
+  for (const { about, sent } of ended)
+    if (asksForTries({ verdict: sent.verdict, attemptNumber: about.attemptNumber }))
+      tries.set(about.id, await triesOf(tx, about, sent.verdict));
+  return tries;
 }
 
 /** A 403 may be about one record alone: then it stops no others. */
@@ -232,6 +259,12 @@ export async function settleMessages(
     now.wallMs,
   );
   return settled;
+}
+
+/** A change or a removal of an order that the service answers with a success that proves nothing: the order may be gone there. */
+function isAnsweredOddly({ about, sent, transition }: SettledMessage): boolean {
+  const isOfBound = about.entity === 'order' && about.operation !== 'create';
+  return isOfBound && sent.verdict.kind === 'invalid' && transition.state === 'parked';
 }
 
 /** The keys of customers that a resend shows to exist already, and the counts so far. */

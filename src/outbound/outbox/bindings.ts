@@ -371,3 +371,10 @@ export async function keepGenerations(
   const rows = used.map((one) => leftKey(entity, one, nowMs));
   await upsertRows(tx, 'closed_binding', key, await keepingUsed(tx, entity, rows));
 }
+
+/** Has orders read at the service next, because an answer leaves in doubt what became of them there. */
+export async function readSoon(tx: Tx, orderKeys: readonly string[]): Promise<void> {
+  if (orderKeys.length === 0) return;
+  const listed = `entity='order' AND source_key IN ${placeholders(orderKeys.length)}`;
+  await tx.run(`UPDATE binding SET read_state='open', read_asked_at=NULL WHERE ${listed}`, [...orderKeys]);
+}

@@ -118,6 +118,8 @@ export interface SettleContext {
   backoff: BackoffSettings;
   /** When the attempt's request could have left at the earliest. */
   sentAtMs: number;
+  /** Tries in a row that the service put off or failed, this one included. */
+  tries: number;
 }
 
 const busyWaitMs = 1_000;
@@ -155,6 +157,7 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
 
     case 'in_doubt': {
       const failures = message.failures + 1;
+      if (verdict.others === 'pass still') return { ...park('unproven'), failures };
       return { ...same, state: 'in_doubt', failures, schedule: wait(failures) };
     }
 
@@ -171,9 +174,14 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
       return { ...same, firstSentAt: message.firstSentAt, schedule: wait(1) };
     case 'not_sent':
       return { ...same, firstSentAt: message.firstSentAt };
-    // A later refusal of what a gateway answered for would prove nothing: see `provenRefusal`.
-    case 'throttled':
-      return verdict.mayHaveTakenEffect ? { ...same, state: 'in_doubt' } : same;
+    // It gives way to others, which show whether the service asks for less or refuses this one record.
+    case 'throttled': {
+      // A later refusal of what a gateway answered for would prove nothing: see `provenRefusal`.
+      const state = verdict.mayHaveTakenEffect ? 'in_doubt' : message.claimedFrom;
+      if (verdict.others === 'pass still') return park(provenRefusal({ claimedFrom: state }));
+      const waitMs = (verdict.retryAfterMs ?? 0) + backoffMs(context.tries, context.backoff, context.random);
+      return { ...same, state, schedule: { at: nowMs + Math.min(waitMs, context.backoff.maxMs) } };
+    }
 
     // One record that we may not send stops no other one. Others go first, and show whether it is the record or we.
     case 'misconfigured':
@@ -188,6 +196,7 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     // for an hour does not end within a second, and the service must not be asked that often for
     // ever.
     case 'busy': {
+      if (verdict.others === 'pass still') return park('unproven');
       const waitMs = Math.min(longestOwnWaitMs, Math.max(busyWaitMs, (nowMs - firstSentAt) / 10));
       return { ...same, state: 'in_doubt', schedule: { at: nowMs + Math.round(waitMs) } };
     }
@@ -208,7 +217,7 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
 }
 
 /** A refusal proves that nothing exists only if no earlier attempt may have taken effect. An update is never a create. */
-function provenRefusal(message: SendingMessage): ParkClass {
+function provenRefusal(message: Pick<SendingMessage, 'claimedFrom'>): ParkClass {
   return message.claimedFrom === 'in_doubt' ? 'unproven' : 'refused';
 }
 

@@ -1,5 +1,6 @@
 import type { AlertFacts } from '../../model/facts/alerts.js';
 import { openOutside } from '../../model/outside.js';
+import { shellWord } from '../../model/shell-word.js';
 import type { WordsFor } from '../sentence.js';
 
 export const alertWords: WordsFor<AlertFacts> = {
@@ -19,6 +20,10 @@ export const alertWords: WordsFor<AlertFacts> = {
     text: `${count === 1 ? 'A delivered order is' : `${count} delivered orders are`} no longer at the service (key ${sourceKey}). Waybill does not create it again`,
     remedy:
       "Ask the service's operator who removed it; `waybill audit --event read_back --outcome gone` lists them. If it is there, check service.endpoints.readOrder.",
+  }),
+  record_waits: ({ entity, sourceKey, hours }) => ({
+    text: `The ${entity} with the key ${sourceKey} has been waiting for ${hours} h, and is neither acknowledged nor parked`,
+    remedy: `See what it waits for: waybill explain ${entity} ${shellWord(sourceKey)}`,
   }),
   nothing_succeeds: ({ hours }) => `no capture, delivery or pull has succeeded for ${hours} h`,
   changes_held: ({ entity, source, held, reason }, say) => ({

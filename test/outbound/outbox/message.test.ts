@@ -18,7 +18,10 @@ const verdicts: { [K in VerdictKind]: Extract<Verdict, { kind: K }>[] } = {
     { kind: 'delivered', serviceId: 'O-1', flag: null },
     { kind: 'delivered', serviceId: 'O-1', flag: legacy('a wrong total') },
   ],
-  in_doubt: [{ kind: 'in_doubt', reason: legacy('reset') }],
+  in_doubt: [
+    { kind: 'in_doubt', reason: legacy('reset') },
+    { kind: 'in_doubt', reason: legacy('HTTP 500'), others: 'pass still' },
+  ],
   invalid: [{ kind: 'invalid', reason: legacy('no id') }],
   unavailable: [
     { kind: 'unavailable', reason: legacy('refused connection'), tls: false },
@@ -27,6 +30,8 @@ const verdicts: { [K in VerdictKind]: Extract<Verdict, { kind: K }>[] } = {
   throttled: [
     { kind: 'throttled', reason: legacy('HTTP 429'), retryAfterMs: null },
     { kind: 'throttled', reason: legacy('HTTP 429'), retryAfterMs: 60_000 },
+    { kind: 'throttled', reason: legacy('HTTP 429'), retryAfterMs: null, others: 'passed' },
+    { kind: 'throttled', reason: legacy('HTTP 429'), retryAfterMs: null, others: 'pass still' },
   ],
   unauthorised: [{ kind: 'unauthorised', reason: legacy('HTTP 401') }],
   misconfigured: [
@@ -34,7 +39,10 @@ const verdicts: { [K in VerdictKind]: Extract<Verdict, { kind: K }>[] } = {
     { kind: 'misconfigured', reason: legacy('HTTP 403'), others: 'passed' },
     { kind: 'misconfigured', reason: legacy('HTTP 403'), others: 'pass still' },
   ],
-  busy: [{ kind: 'busy', reason: legacy('in progress') }],
+  busy: [
+    { kind: 'busy', reason: legacy('in progress') },
+    { kind: 'busy', reason: legacy('in progress'), others: 'pass still' },
+  ],
   unknown_customer: [{ kind: 'unknown_customer', reason: legacy('HTTP 404') }],
   conflict: [
     { kind: 'conflict', reason: legacy('HTTP 422'), what: 'key_reused' },
@@ -51,6 +59,7 @@ const context = (random = 0.5): SettleContext => ({
   random,
   backoff: { baseMs: 2_000, maxMs: 900_000 },
   sentAtMs: nowMs - 70,
+  tries: 1,
 });
 const fresh: SendingMessage = {
   id: 1,
@@ -91,13 +100,13 @@ const messages: SendingMessage[] = (['pending', 'in_doubt'] as const).flatMap((c
 /** The transitions that the verdict table allows. `same` is the state that the message was claimed from. */
 const allowed: { [K in VerdictKind]: { states: (MessageState | 'same')[]; parkClasses: ParkClass[] } } = {
   delivered: { states: ['delivered'], parkClasses: [] },
-  in_doubt: { states: ['in_doubt'], parkClasses: [] },
+  in_doubt: { states: ['in_doubt', 'parked'], parkClasses: ['unproven'] },
   invalid: { states: ['in_doubt', 'parked'], parkClasses: ['unproven'] },
   unavailable: { states: ['same'], parkClasses: [] },
-  throttled: { states: ['same'], parkClasses: [] },
+  throttled: { states: ['same', 'parked'], parkClasses: ['refused', 'unproven'] },
   unauthorised: { states: ['same'], parkClasses: [] },
   misconfigured: { states: ['same', 'parked'], parkClasses: ['refused', 'unproven'] },
-  busy: { states: ['in_doubt'], parkClasses: [] },
+  busy: { states: ['in_doubt', 'parked'], parkClasses: ['unproven'] },
   unknown_customer: { states: ['same', 'parked'], parkClasses: ['refused', 'unproven'] },
   conflict: { states: ['parked'], parkClasses: ['conflict'] },
   refused: { states: ['parked'], parkClasses: ['refused', 'unproven'] },
@@ -116,7 +125,7 @@ describe('a "come back later" from a gateway, and a redirect', () => {
           ? { kind, reason: legacy('HTTP 503'), retryAfterMs: 1_000, mayHaveTakenEffect: true }
           : { kind, reason: legacy('HTTP 303'), mayHaveTakenEffect: true };
       const after = settle(fresh, verdict, context());
-      expect(after).to.deep.include({ state: 'in_doubt', failures: 0, schedule: { at: nowMs } });
+      expect(after).to.deep.include({ state: 'in_doubt', failures: 0 });
     });
   }
 });
@@ -218,7 +227,7 @@ describe('settling a message', () => {
     expect(wait({ ...doubted, firstSentAt: nowMs - 25_000 }, 'busy'), 'a tenth of what it has taken').to.equal(2_500);
     expect(wait({ ...doubted, firstSentAt: nowMs - 7_200_000 }, 'busy'), 'for ever').to.equal(60_000);
     expect(wait({ ...fresh, failures: 30 }, 'unavailable')).to.equal(2_000);
-    expect(wait(fresh, 'throttled'), 'the pause of the lane keeps it back').to.equal(0);
+    expect(wait(fresh, 'throttled'), 'it gives way to others').to.equal(2_000);
   });
 
   it('keeps the flag of an acknowledgement that needs a look', () => {

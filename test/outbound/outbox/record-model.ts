@@ -132,6 +132,7 @@ export class RecordModel {
       random: 0.5,
       backoff: { baseMs: 1_000, maxMs: 60_000 },
       sentAtMs: this.#now,
+      tries: 1,
     });
     const { state, parkClass, failures, invalidAnswers, customerWaits, firstSentAt } = next;
     Object.assign(message, { state, parkClass, failures, invalidAnswers, customerWaits, firstSentAt });

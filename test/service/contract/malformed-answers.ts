@@ -35,7 +35,7 @@ export const malformedAnswers: readonly [title: string, Reply, VerdictKind][] = 
   ['nesting without end', json(201, '['.repeat(100_000)), 'invalid'],
   ['a body larger than it may be', json(201, { ...acknowledgement, padding: 'x'.repeat(1_100_000) }), 'in_doubt'],
   ['another success', { ...created, status: 200 }, 'invalid'],
-  ['a success without a body', { kind: 'answer', status: 204 }, 'in_doubt'],
+  ['a success without a body', { kind: 'answer', status: 204 }, 'invalid'],
   ['a status that nobody knows', { ...created, status: 299 }, 'invalid'],
   ['a refusal of HTML', { kind: 'answer', status: 400, body: '<html><h1>no' }, 'refused'],
   ['a refusal of bytes', { kind: 'answer', status: 400, body: Buffer.from([0, 255, 254, 27, 13]) }, 'refused'],

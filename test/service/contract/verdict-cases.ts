@@ -25,15 +25,21 @@ const oauth = (url: string) => ({
   token: undefined,
   credential: { kind: 'oauth', tokenUrl: `${url}/token`, clientId: 'us', clientSecret: 'canary' },
 });
-const unlisted = [200, 202, 204, 206, 299, 408, 500, 502, 503, 504, 599];
+const unlisted = [408, 500, 502, 503, 504, 599];
+const otherSuccesses = [200, 202, 204, 206, 299];
 const refusals = [400, 402, 404, 405, 406, 409, 410, 413, 415, 422, 451];
 
 export const verdictCases: readonly VerdictCase[] = [
   ...of("the endpoint's success status, body complete and valid", 'delivered', [{ title: '201', replies: [created] }]),
-  ...of('success status, body complete but not a valid acknowledgement; another 2xx with a JSON object', 'invalid', [
-    { title: '201 of another shape', replies: [json(201, {})] },
-    { title: '200 of a record', replies: [json(200, { order_id: 'O-1' })] },
-  ]),
+  ...of(
+    'success status, body complete but not a valid acknowledgement; another 2xx, empty or with a JSON object',
+    'invalid',
+    [
+      { title: '201 of another shape', replies: [json(201, {})] },
+      { title: '200 of a record', replies: [json(200, { order_id: 'O-1' })] },
+      ...otherSuccesses.map((status) => ({ title: `${status} without a body`, replies: [answer(status)] })),
+    ],
+  ),
   ...of('a 2xx that says that it failed', 'invalid', [
     {
       title: '201 with success: false',
