@@ -21,6 +21,8 @@ import { AlertsAsFacts1795900070000 } from './migrations/1795900070000-alerts-as
 import { JobFailuresAsFacts1795900071000 } from './migrations/1795900071000-job-failures-as-facts.js';
 import { ReceivedListsAsFacts1795900072000 } from './migrations/1795900072000-received-lists-as-facts.js';
 import { ComparisonsAsFacts1795900073000 } from './migrations/1795900073000-comparisons-as-facts.js';
+import { FreeLeasesHaveNoEnd1795914000000 } from './migrations/1795914000000-free-leases-have-no-end.js';
+import { SweepUnderWay1795914001000 } from './migrations/1795914001000-sweep-under-way.js';
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the
@@ -48,6 +50,8 @@ export const migrations: (new () => MigrationInterface)[] = [
   JobFailuresAsFacts1795900071000,
   ReceivedListsAsFacts1795900072000,
   ComparisonsAsFacts1795900073000,
+  FreeLeasesHaveNoEnd1795914000000,
+  SweepUnderWay1795914001000,
 ];
 
 /**

@@ -96,13 +96,13 @@ export async function readNotedCursor(
     'SELECT changed_at, swept_at, mapping_fingerprint FROM capture_cursor WHERE name=?',
     [name],
   );
-  const cursor = { changedAt: row?.changedAt ?? null, sweptAt: row?.sweptAt || null };
+  const cursor = { changedAt: row?.changedAt ?? null, sweptAt: row?.sweptAt ?? null };
   return { cursor, column: row?.mappingFingerprint ?? null };
 }
 
 /** Reading by one column says nothing of another: cursor and marks begin anew with it, and everything is read. */
 export async function changeCursorColumn(tx: Tx, name: CursorName, column: string): Promise<void> {
-  const anew = { changed_at: null, high_changed_at: null, swept_at: null };
+  const anew = { changed_at: null, high_changed_at: null, swept_at: null, sweep_begun_at: null };
   await upsertRows(tx, 'capture_cursor', ['name'], [{ name, mapping_fingerprint: column, ...anew }]);
 }
 
@@ -122,25 +122,23 @@ export async function writeCursor(
   await upsertRows(tx, 'capture_cursor', ['name'], [row]);
 }
 
-/** Stands for the time of a sweep under way. It stays due if it does not reach its end. */
-const sweepUnderWay = 0;
-
-/** Begins the sweep that was asked for; a request from now on asks for another one (`isSweepAsked`). */
-export async function beginSweep(tx: Tx, name: CursorName): Promise<void> {
-  const sweptAt = await tx.value<number | null>('SELECT swept_at FROM capture_cursor WHERE name=?', [name]);
-  if (sweptAt === null || sweptAt === undefined)
-    await upsertRows(tx, 'capture_cursor', ['name'], [{ name, swept_at: sweepUnderWay }]);
+/** Notes that a sweep begins: only a request from now on asks for another one (`isSweepAsked`). */
+export async function beginSweep(tx: Tx, name: CursorName, nowMs: number): Promise<void> {
+  await upsertRows(tx, 'capture_cursor', ['name'], [{ name, sweep_begun_at: nowMs }]);
 }
 
-/** True if a sweep was asked for after the one under way began. */
+/** Tells whether a sweep was asked for after the last one began. */
 export async function isSweepAsked(tx: Tx, name: CursorName): Promise<boolean> {
   // The lock waits for a request that is being written at this moment.
-  return (await tx.value(`SELECT swept_at FROM capture_cursor WHERE name=?${tx.forUpdate}`, [name])) === null;
+  return (await tx.value(`SELECT sweep_begun_at FROM capture_cursor WHERE name=?${tx.forUpdate}`, [name])) === null;
 }
 
 /** Makes the next pass over each source read everything eligible, to compare what no change in the ERP announces. */
 export async function sweepAtNextPass(tx: Tx, entity: Entity): Promise<void> {
-  await tx.run('UPDATE capture_cursor SET swept_at=NULL WHERE name=? OR name LIKE ?', [entity, `${entity}.%`]);
+  await tx.run('UPDATE capture_cursor SET swept_at=NULL, sweep_begun_at=NULL WHERE name=? OR name LIKE ?', [
+    entity,
+    `${entity}.%`,
+  ]);
 }
 
 /** Names of the sources that were captured from so far; the default one comes first. */
@@ -215,7 +213,7 @@ export async function clearBrake(tx: Tx, name: CursorName, shown: SourceFact): P
   if (code !== same.code || data !== same.data) return false;
   const cleared = await tx.run(
     `UPDATE capture_cursor SET brake_code=NULL, brake_data=NULL, high_changed_at=NULL, high_key=NULL, swept_rows=NULL,
-            swept_at=NULL WHERE name=?`,
+            swept_at=NULL, sweep_begun_at=NULL WHERE name=?`,
     [name],
   );
   return cleared > 0;

@@ -16,7 +16,8 @@ export interface LeaseRow {
   epoch: number;
   holder: string | null;
   holderProcess: string | null;
-  expiresAt: number;
+  /** Null: nobody has it, or its holder let go. */
+  expiresAt: number | null;
   releasedAt: number | null;
   /**
    * When its holder let go, in the store's own time; null: it did not, or nobody noted it. Absent: of a node, because the machines of
@@ -45,7 +46,7 @@ export async function lockRow(tx: Tx, name: LeaseName, lock = tx.forUpdate): Pro
 }
 
 export async function insertRow(tx: Tx, name: LeaseName): Promise<void> {
-  await tx.insertNew('INSERT INTO lease (name, epoch, holder, expires_at) VALUES (?, 0, NULL, 0)', [name]);
+  await tx.insertNew('INSERT INTO lease (name, epoch) VALUES (?, 0)', [name]);
 }
 
 const nodes = (tx: Tx) =>
@@ -62,6 +63,11 @@ export function lockNodes(tx: Tx): Promise<NodeRow[]> {
   return tx.rows<NodeRow>(`${nodes(tx)}${tx.forUpdate}`);
 }
 
+/** The time that a lease has left by the database's clock; 0 or less: none. */
+export function msLeft({ expiresAt, now }: Pick<LeaseRow, 'expiresAt' | 'now'>): number {
+  return expiresAt === null ? 0 : expiresAt - now;
+}
+
 /**
  * The holder who keeps the lease of this locked row from being taken; null: it is free.
  * @param ended epochs whose holders ended on this machine a moment ago
@@ -72,12 +78,13 @@ export async function occupantOf(
   row: LeaseRow,
   ended: ReadonlySet<number>,
 ): Promise<{ holder: string; freeInMs: number; ended: number | null } | null> {
-  if (row.holder === null || row.expiresAt <= row.now || ended.has(row.epoch)) return null;
+  if (row.holder === null || msLeft(row) <= 0 || ended.has(row.epoch)) return null;
   // The database's clock was set back since. A live holder renews long before this; do not wait longer for a dead one.
-  const endsAt = Math.min(row.expiresAt, row.now + longestLeaseMs);
-  if (endsAt < row.expiresAt) await tx.run('UPDATE lease SET expires_at=? WHERE name=?', [endsAt, row.name]);
+  const freeInMs = Math.min(msLeft(row), longestLeaseMs);
+  if (freeInMs < msLeft(row))
+    await tx.run('UPDATE lease SET expires_at=? WHERE name=?', [row.now + freeInMs, row.name]);
   const isEnded = hasEnded(row.holderProcess);
-  return { holder: row.holder, freeInMs: endsAt - row.now, ended: isEnded ? row.epoch : null };
+  return { holder: row.holder, freeInMs, ended: isEnded ? row.epoch : null };
 }
 
 /** Tells whether a process is at work on this very store: it renews its lease all the time. */

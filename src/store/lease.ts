@@ -11,6 +11,7 @@ import {
   type LeaseRow,
   lockNodes,
   lockRow,
+  msLeft,
   nodeNameOf,
   occupantOf,
   thisProcess,
@@ -196,7 +197,7 @@ export class Lease {
   async release(): Promise<void> {
     await this.store.transaction(`release the ${this.name} lease`, async (tx) => {
       const own = [this.name, this.epoch];
-      const released = `UPDATE lease SET holder=NULL, expires_at=0, released_at=${tx.nowMs} WHERE name=? AND epoch=?`;
+      const released = `UPDATE lease SET holder=NULL, expires_at=NULL, released_at=${tx.nowMs} WHERE name=? AND epoch=?`;
       if ((await tx.run(released, own)) === 0) return;
       const elapsed = await noteElapsed(tx, this.clocks);
       await tx.run('UPDATE lease SET released_elapsed=? WHERE name=? AND epoch=?', [elapsed, ...own]);
@@ -221,7 +222,7 @@ export async function readLease(tx: Tx, name: LeaseName): Promise<LeaseView> {
     [name],
   );
   if (!row) return { holder: null, epoch: 0, endsInMs: 0, lapsed: null };
-  const endsInMs = row.expiresAt - row.now;
+  const endsInMs = msLeft(row);
   const held = row.holder !== null && endsInMs > 0;
   return {
     holder: held ? row.holder : null,

@@ -7,6 +7,7 @@ import {
   endLeases,
   insertRow,
   lockRow,
+  msLeft,
   type NodeLeaseName,
   type NodeRow,
   nodeNameOf,
@@ -58,9 +59,9 @@ export interface NodeView {
   hasNoPlace: boolean;
 }
 
-function stateOf({ holder, expiresAt, now }: NodeRow): NodeView['state'] {
-  if (holder === null) return expiresAt === 0 ? 'left' : 'gone';
-  return expiresAt > now ? 'at work' : 'silent';
+function stateOf(row: NodeRow): NodeView['state'] {
+  if (row.holder === null) return row.expiresAt === null ? 'left' : 'gone';
+  return msLeft(row) > 0 ? 'at work' : 'silent';
 }
 
 /** Every node that there is or was lately; none where the store has a deliverer that shares it with none. */
@@ -162,7 +163,7 @@ export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = s
         const stranger = others.find((row) => isHeld(row) && (shareOf(row)?.[name] ?? one[name]) !== one[name]);
         if (!stranger) continue;
         const holder = `${stranger.holder} (node ${nodeNameOf(stranger)}, which has other ${setting})`;
-        return { answer: { held: false, holder, freeInMs: stranger.expiresAt - stranger.now }, ended: null };
+        return { answer: { held: false, holder, freeInMs: msLeft(stranger) }, ended: null };
       }
       // Other nodes count the places of its last process until they have rested. That process stays in the row, so that another node
       // takes over from it: this one may be stopped before it has joined.
@@ -245,7 +246,7 @@ export async function takeLead(tx: Tx, { epoch, name }: Pick<Lease, 'epoch' | 'n
 export async function leaveCluster(store: Store, { epoch, name }: Pick<Lease, 'epoch' | 'name'>): Promise<void> {
   await store.transaction('leave the cluster', (tx) =>
     tx.run(
-      `UPDATE lease SET holder=NULL, expires_at=0, released_at=${tx.nowMs} WHERE name IN (?, 'leader') AND epoch=?`,
+      `UPDATE lease SET holder=NULL, expires_at=NULL, released_at=${tx.nowMs} WHERE name IN (?, 'leader') AND epoch=?`,
       [name, epoch],
     ),
   );

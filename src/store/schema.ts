@@ -14,6 +14,7 @@ import { alertFacts } from './migrations/1795900070000-alerts-as-facts.js';
 import { jobFailureFacts } from './migrations/1795900071000-job-failures-as-facts.js';
 import { receivedFacts } from './migrations/1795900072000-received-lists-as-facts.js';
 import { comparisonFacts } from './migrations/1795900073000-comparisons-as-facts.js';
+import { sweepBegunColumns } from './migrations/1795914001000-sweep-under-way.js';
 import { type FactColumn, factColumnTypes } from './migrations/sentences-to-facts.js';
 
 /** Columns that migrations added to a table of the first schema. */
@@ -21,6 +22,7 @@ const added: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   outbox_message: { ...presentedAsColumn, ...lookUpColumns, ...scheduleColumns, ...absenceColumns },
   binding: personsWordColumns,
   lease: releasedElapsedColumns,
+  capture_cursor: sweepBegunColumns,
   write_back_target: sweepColumns,
   unsettled: { first_seen_elapsed: 'BIGINT NULL' },
 };
@@ -36,6 +38,7 @@ const changed: Readonly<Record<string, readonly (readonly [from: string, to: str
     ['next_attempt_at BIGINT NOT NULL', 'next_attempt_at BIGINT NULL'],
     ['content_hash CHAR(64) NOT NULL', 'content_hash CHAR(64) NULL'],
   ],
+  lease: [['expires_at BIGINT NOT NULL', 'expires_at BIGINT NULL']],
   write_back_row: [['content_hash CHAR(64) NOT NULL', 'content_hash CHAR(64) NULL']],
   write_back_target: [['next_try_at BIGINT NOT NULL DEFAULT 0', 'next_try_at BIGINT NULL']],
 };

@@ -4,8 +4,8 @@ import type { HistoryStore } from './history-store.js';
 const earliestMs = Date.UTC(2000, 0, 1);
 const longestAheadMs = 366 * 86_400_000;
 
-/** Still magic: an unknown time of the first send, the end of a lease that nobody holds, and a first sweep that is under way. */
-const known = new Set(['outbox_message.first_sent_at', 'lease.expires_at', 'capture_cursor.swept_at']);
+/** Still magic: an unknown time of the first send. */
+const known = new Set(['outbox_message.first_sent_at']);
 
 const queries = new WeakMap<HistoryStore, string>();
 

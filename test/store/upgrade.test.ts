@@ -11,6 +11,7 @@ import { openAlerts, raiseAlert } from '../../src/store/alerts.js';
 import { migrations, storeDataSource } from '../../src/store/data-source.js';
 import { factOf } from '../../src/store/fact-columns.js';
 import { clearBrake, listJobRuns, readBrakes, readMarks } from '../../src/store/job-runs.js';
+import { viewNodes } from '../../src/store/nodes.js';
 import { openStore, openStoreForReading } from '../../src/store/open-store.js';
 import type { Store } from '../../src/store/store.js';
 import { tell } from '../../src/words/words.js';
@@ -471,6 +472,56 @@ onEveryStore('a store in which magic values stood for what is not known', (kit) 
           .transaction('write a magic value', (tx) => tx.run(`UPDATE ${update}`))
           .catch((error: Error) => error.message);
         expect(written, update).to.match(/outbox_message_|binding_|write_back_/);
+      }
+    } finally {
+      await store.close();
+    }
+  });
+});
+
+onEveryStore('a store in which 0 stood for the end of a free lease and for a sweep under way', (kit) => {
+  it('has NULL there afterwards, asks for no sweep that was made, and takes no 0 any more', async () => {
+    const settings = await kit.emptyDatabase();
+    const lease = (name: string, holder: string | null, expiresAt: number) =>
+      `INSERT INTO lease (name, epoch, holder, expires_at) VALUES ('${name}', 3, ${holder ? `'${holder}'` : 'NULL'}, ${expiresAt})`;
+    await storeBefore('FreeLeasesHaveNoEnd1795914000000', settings, [
+      lease('service', 'a', 900),
+      lease('capture', null, 0),
+      lease('leader', 'node/a', 0),
+      lease('node/b', null, 0),
+      lease('node/c', null, 800),
+      "INSERT INTO capture_cursor (name, swept_at) VALUES ('order', 0), ('customer', NULL), ('order.b', 700)",
+    ]);
+    const { store } = await openStore(settings);
+    const rows = (sql: string) => store.read('look', (tx) => tx.select<Record<string, unknown>>(sql));
+    try {
+      expect(await rows('SELECT name, holder, expires_at FROM lease ORDER BY name')).to.deep.equal([
+        { name: 'capture', holder: null, expires_at: null },
+        { name: 'leader', holder: 'node/a', expires_at: null },
+        { name: 'node/b', holder: null, expires_at: null },
+        { name: 'node/c', holder: null, expires_at: 800 },
+        { name: 'service', holder: 'a', expires_at: 900 },
+      ]);
+      const states = (await store.read('look', viewNodes)).map(({ name, state }) => [name, state]);
+      expect(states).to.deep.equal([
+        ['b', 'left'],
+        ['c', 'gone'],
+      ]);
+      expect(await rows('SELECT name, swept_at, sweep_begun_at FROM capture_cursor ORDER BY name')).to.deep.equal([
+        { name: 'customer', swept_at: null, sweep_begun_at: null },
+        { name: 'order', swept_at: null, sweep_begun_at: null },
+        { name: 'order.b', swept_at: 700, sweep_begun_at: null },
+      ]);
+      for (const update of [
+        'lease SET expires_at=0',
+        "lease SET expires_at=NULL WHERE name='service'",
+        'capture_cursor SET swept_at=0',
+        'capture_cursor SET sweep_begun_at=0',
+      ]) {
+        const written = await store
+          .transaction('write a magic value', (tx) => tx.run(`UPDATE ${update}`))
+          .catch((error: Error) => error.message);
+        expect(written, update).to.match(/lease_(end|held)|capture_cursor_swe/);
       }
     } finally {
       await store.close();

@@ -118,7 +118,7 @@ class CapturePass {
     if (entity === 'order') await this.#unsettled();
     if (whole) {
       // A request for a sweep from now on asks for another one.
-      if (!this.options.dryRun) await this.#writing.write('begin a sweep', (tx) => beginSweep(tx, name));
+      if (!this.options.dryRun) await this.#writing.write('begin a sweep', (tx) => beginSweep(tx, name, startedAt));
       await this.#sweep(entity);
       if (this.#isPartial()) return;
       const after = await this.#watchSource(entity, { ...look, sweptRows: this.result.read[pluralOf(entity)] });

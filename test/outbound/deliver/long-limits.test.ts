@@ -105,7 +105,7 @@ onAnyLab('a limit with a long window', (kit) => {
       lease.markLost();
       await delivery;
       await kit.store.transaction('end', (tx) =>
-        tx.run("UPDATE lease SET holder=NULL, expires_at=0 WHERE name='service'"),
+        tx.run("UPDATE lease SET holder=NULL, expires_at=NULL WHERE name='service'"),
       );
     }
     const { deliver: result } = await pass(lab.another({ actor: 'last' }));

@@ -143,7 +143,9 @@ onSqliteLabAnd('mysql', 'what can not be resent is looked up at the service', (k
     );
     expect(claimed).to.have.length(1);
     lease.markLost();
-    await kit.store.transaction('let the lease run out', (tx) => tx.run('UPDATE lease SET holder=NULL, expires_at=0'));
+    await kit.store.transaction('let the lease run out', (tx) =>
+      tx.run('UPDATE lease SET holder=NULL, expires_at=NULL'),
+    );
     await withServiceLease(lab.another({}).context, async () => {
       const [order] = await kit.rows(
         "SELECT state, park_class, reason_code, reason_data FROM outbox_message WHERE entity='order'",

@@ -6,7 +6,7 @@ import { longestRestMs, type RateLimiter } from '../../../service/rate-limit/rat
 import type { RateLimit } from '../../../service/rate-limit/sliding-slots.js';
 import { endAlert } from '../../../store/alerts.js';
 import { type Lease, LeaseLost } from '../../../store/lease.js';
-import { endedHolder, hasEnded, type NodeRow, nodeNameOf } from '../../../store/lease-rows.js';
+import { endedHolder, hasEnded, msLeft, type NodeRow, nodeNameOf } from '../../../store/lease-rows.js';
 import { endNodes, isHeld, lockCluster, redisAlertOf, takeLead, writeShare } from '../../../store/nodes.js';
 import type { Tx } from '../../../store/store.js';
 import type { DueMessage, ListDue } from '../dispatcher.js';
@@ -120,7 +120,7 @@ export class Membership {
       const me = nodes.find(({ name }) => name === this.lease.name);
       if (me?.epoch !== this.lease.epoch || !isHeld(me)) throw new LeaseLost(this.lease.name);
       const others = nodes.filter((one) => one !== me && isHeld(one));
-      const over = others.filter((one) => one.expiresAt <= one.now || this.#ended.has(one.epoch));
+      const over = others.filter((one) => msLeft(one) <= 0 || this.#ended.has(one.epoch));
       const ended = await endNodes(tx, over, this.#ended);
       for (const one of ended) await endAlert(tx, redisAlertOf(nodeNameOf(one)), this.context.nowMs());
       const alive = nodes.filter((one) => isHeld(one) && !ended.includes(one));

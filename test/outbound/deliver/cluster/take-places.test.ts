@@ -78,7 +78,7 @@ class World {
     if (one.isDead || one.row.holder === null) return;
     for (const { row } of this.processes) {
       row.now = this.now;
-      if (row !== one.row && row.holder !== null && row.expiresAt <= this.now) {
+      if (row !== one.row && row.holder !== null && Number(row.expiresAt) <= this.now) {
         row.holder = null;
         row.releasedAt = this.now;
       }
