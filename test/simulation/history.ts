@@ -90,8 +90,18 @@ export type Pair = readonly [string, string];
 export const namesOf = (areas: Record<string, Area>) =>
   Object.values(areas).flatMap(({ operations }) => Object.keys(operations));
 
-/** So many pairs of a history are chosen; the others come as the weights have it. */
-const chosenPairs = 4;
+/**
+ * Two histories of three are short. So many pairs of each are chosen; the others come as the weights have it.
+ * `before`: pairs that the seeds before this one had of the eight that three seeds have.
+ */
+const shapes = [
+  { least: 8, more: 14, mostSettings: 3, chosenPairs: 4, before: 0 },
+  { least: 5, more: 4, mostSettings: 1, chosenPairs: 2, before: 4 },
+  { least: 5, more: 4, mostSettings: 1, chosenPairs: 2, before: 6 },
+] as const;
+type Shape = (typeof shapes)[number];
+const shapeOf = (seed: number) => shapes[seed % 3] as Shape;
+const firstTurn = (seed: number) => Math.floor(seed / 3) * 8 + shapeOf(seed).before;
 
 /**
  * The pair of a turn. Turns go through all pairs before one comes again, in an order in which neighbours have nothing in common.
@@ -130,12 +140,13 @@ export function drawHistory(
       const some = Array.from({ length: most }, () => dice.pick(names));
       return Array.from({ length: name === focus ? weight * 4 : weight }, () => some);
     });
-  const names = Array.from({ length: 8 + dice.below(14) }, () => dice.pick(dice.pick(known)));
+  const { least, more, mostSettings, chosenPairs } = shapeOf(seed);
+  const names = Array.from({ length: least + dice.below(more) }, () => dice.pick(dice.pick(known)));
   const all = namesOf(areas);
   const places = Array.from({ length: Math.floor(names.length / 2) }, (_, place) => place * 2);
   for (let i = 0; i < chosenPairs; i++) {
     const [at = 0] = places.splice(dice.below(places.length), 1);
-    const turn = seed * chosenPairs + i;
+    const turn = firstTurn(seed) + i;
     [names[at], names[at + 1]] = unmet.length > 0 ? (unmet[turn % unmet.length] as Pair) : pairOfTurn(turn, all);
   }
   // Whoever is asked for is there.
@@ -143,7 +154,8 @@ export function drawHistory(
   personality.hasDesk ||= has('desk');
   personality.hasBranch ||= has('branch');
   const settings = Object.keys(areas.settings?.operations ?? {});
-  const drawn = settings.length > 0 ? Array.from({ length: dice.below(4) }, () => dice.pick(settings)) : [];
+  const drawn =
+    settings.length > 0 ? Array.from({ length: dice.below(mostSettings + 1) }, () => dice.pick(settings)) : [];
   const first = [...drawn, 'create a customer', 'create a customer', 'create several orders'];
   return { seed, personality, steps: [...first, ...names].map((name) => ({ name, seed: dice.seed() })) };
 }

@@ -8,7 +8,7 @@ import { projectRoot } from '../support/project-root.js';
 import { drawHistory, type History, kindOf, namesOf, shrink, type Told, tell, vocabulary } from './history.js';
 import { knownFaults } from './known-faults.js';
 import { real, realFs } from './machine/intercept.js';
-import { interceptStore } from './machine/intercept-store.js';
+import { interceptStore, rememberMigrations } from './machine/intercept-store.js';
 import { Pairs } from './pairs.js';
 import { doctored, soundHistory } from './prove.js';
 import { staleNames, unknownValues } from './world/command-operations.js';
@@ -45,6 +45,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   interceptNetwork();
   interceptStore();
   await loadEverything();
+  await rememberMigrations();
   const areas = vocabulary(await allCommands());
   // To look for what is not known yet.
   const without = option(argv, '--without')?.split(',') ?? [];

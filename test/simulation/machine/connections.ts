@@ -1,4 +1,4 @@
-import type { Database, Statement } from 'better-sqlite3';
+import type { ColumnDefinition, Database, Statement } from 'better-sqlite3';
 import { realFs } from './real.js';
 
 /** A connection of the driver, with what is kept in it for the next process that opens the same file. */
@@ -70,6 +70,7 @@ function handleOf(connection: Connection): Database {
     function (this: unknown, ...given: unknown[]) {
       mustBeOpen();
       if (spoils) isSpoilt = true;
+      if (name === 'exec' && changesSchema(String(given[0]))) schemaVersion++;
       const result = (database as unknown as Record<string, Method>)[name]?.(...given);
       return result === database ? handle : result;
     };
@@ -96,7 +97,10 @@ function handleOf(connection: Connection): Database {
     if (taken.some(({ statement }) => statement.busy))
       throw new TypeError('This database connection is busy executing a query');
     isOpen = false;
-    if (database.inTransaction) database.exec('ROLLBACK');
+    if (database.inTransaction) {
+      database.exec('ROLLBACK');
+      schemaVersion++;
+    }
     if (isLimited) database.pragma('query_only = 0');
     const { key, file, how } = connection;
     if (isSpoilt || key === null || key !== keyOf(file, how)) {
@@ -135,6 +139,7 @@ function handleOf(connection: Connection): Database {
 /** A statement as its owner sees it, for as long as the connection is open for that. */
 class StatementView {
   readonly source: string;
+  readonly #changesSchema: boolean;
   readonly reader: boolean;
   readonly readonly: boolean;
 
@@ -144,6 +149,7 @@ class StatementView {
     readonly mustBeOpen: () => void,
   ) {
     this.source = statement.source;
+    this.#changesSchema = !statement.reader && changesSchema(statement.source);
     this.reader = statement.reader;
     this.readonly = statement.readonly;
   }
@@ -152,25 +158,39 @@ class StatementView {
     return this.statement.busy;
   }
 
+  run(...given: unknown[]) {
+    this.mustBeOpen();
+    if (this.#changesSchema) schemaVersion++;
+    return this.statement.run(...given);
+  }
+
   columns() {
-    return this.statement.columns();
+    const known = columnsOf.get(this.statement);
+    if (known?.version === schemaVersion) return known.columns;
+    const columns = this.statement.columns();
+    columnsOf.set(this.statement, { version: schemaVersion, columns });
+    return columns;
   }
 }
-/** What SQLite said of its tables, by the version of the schema: to ask for all columns takes as long as a page of orders. */
-const catalogues = new WeakMap<Statement<unknown[]>, { version: unknown; rows: unknown[] }>();
+
+/** Counts the changes of any schema, whoever makes them or takes them back. */
+let schemaVersion = 0;
+const changesSchema = (sql: string) => /^\s*(CREATE|ALTER|DROP|ROLLBACK)\b/i.test(sql);
+const columnsOf = new WeakMap<Statement<unknown[]>, { version: number; columns: ColumnDefinition[] }>();
+/** What SQLite said of its tables: to ask for all columns takes as long as a page of orders. */
+const catalogues = new WeakMap<Statement<unknown[]>, { version: number; rows: unknown[] }>();
 
 function allOf(statement: Statement<unknown[]>, given: unknown[]): unknown {
   const isCatalogue = given.length <= 1 && statement.source.includes('pragma_table_info(m.name)');
   if (!isCatalogue) return statement.all(...given);
-  const version = statement.database.pragma('schema_version', { simple: true });
   const known = catalogues.get(statement);
-  if (known !== undefined && known.version === version) return [...known.rows];
+  if (known?.version === schemaVersion) return [...known.rows];
   const rows = statement.all(...given);
-  catalogues.set(statement, { version, rows });
+  catalogues.set(statement, { version: schemaVersion, rows });
   return [...rows];
 }
 
-for (const name of ['run', 'get', 'iterate'] as const)
+for (const name of ['get', 'iterate'] as const)
   Object.defineProperty(StatementView.prototype, name, {
     value(this: StatementView, ...given: unknown[]) {
       this.mustBeOpen();

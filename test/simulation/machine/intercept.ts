@@ -273,7 +273,7 @@ const addressForReal = http.Server.prototype.address;
 const closeForReal = http.Server.prototype.close;
 
 /** A server of a simulated process, which listens on no socket. */
-interface Listening {
+export interface Listening {
   owner: SimProcess;
   server: { emit(event: string, ...given: unknown[]): boolean };
 }

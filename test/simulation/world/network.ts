@@ -1,6 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';
 import Fastify from 'fastify';
-import { listening } from '../machine/intercept.js';
+import { type Listening, listening } from '../machine/intercept.js';
 import { machine, running } from '../machine/machine.js';
 import type { Service } from './service.js';
 
@@ -124,17 +125,26 @@ interface Asked {
   body: string;
 }
 
+/** Whom a request is for. */
+const asking = new AsyncLocalStorage<Listening>();
+
+/** Makes requests without a socket, and hands them on unread. */
+const sender = Fastify().addHook('onRequest', (request, reply, _done) => {
+  reply.hijack();
+  const { owner, server } = asking.getStore() as Listening;
+  running.run(owner, () => void server.emit('request', request.raw, reply.raw));
+});
+// Else the first one who asks would wait for it, as nobody after him does.
+await running.exit(() => sender.ready());
+
 /** Sends a request to whoever listens on this port of the simulated machine. @returns null: nobody answered */
 export async function ask(port: number, { method, path, headers, body }: Asked): Promise<Answer | null> {
   const found = listening.get(port);
   if (found?.owner.state !== 'running') return null;
-  // Makes the request without a socket, and hands it on unread.
-  const sender = Fastify().addHook('onRequest', (request, reply, _done) => {
-    reply.hijack();
-    running.run(found.owner, () => void found.server.emit('request', request.raw, reply.raw));
-  });
   const asked = method === 'POST' ? { payload: body } : {};
-  const sent = running.run(found.owner, () => sender.inject({ method, url: path, headers, ...asked }));
+  const sent = running.run(found.owner, () =>
+    asking.run(found, () => sender.inject({ method, url: path, headers, ...asked })),
+  );
   let answer: Answer | null = null;
   void sent.then(
     ({ statusCode, headers: { location }, body }) => {
