@@ -7,10 +7,18 @@ interface Connection {
   file: string;
   how: string;
   key: string | null;
-  /** Compiled statements that nobody uses, by their text. */
-  statements: Map<string, Statement<unknown[]>[]>;
+  /** Compiled statements by their text, with the view that has used each of them last. */
+  statements: Map<string, Shared>;
   /** Pragmas that hold already, by name. */
   pragmas: Map<string, { value: string; said: unknown }>;
+}
+
+type Mode = 'pluck' | 'expand' | 'raw' | 'safeIntegers';
+
+/** A compiled statement, as it was left by whoever has used it last. */
+interface Shared {
+  statement: Statement<unknown[]>;
+  modes: ReadonlySet<Mode>;
 }
 
 /**
@@ -18,6 +26,11 @@ interface Connection {
  * command more time than all else that it does.
  */
 const idle = new Map<string, Connection[]>();
+
+/** @returns true for a file of a database that is kept open though nobody uses it */
+export function isIdle(path: string): boolean {
+  return [...idle.values()].some((some) => some.some(({ file }) => path === file || path.startsWith(`${file}-`)));
+}
 
 /** Closes what is idle, as its process has: before anybody copies, moves or removes the files. */
 export function closeIdle(): void {
@@ -62,7 +75,7 @@ function handleOf(connection: Connection): Database {
   let isSpoilt = false;
   /** The disk lets nobody write at present: the next one is told again, if that is still so. */
   let isLimited = false;
-  const taken: { sql: string; statement: Statement<unknown[]>; used: Set<string> }[] = [];
+  const mine: Statement<unknown[]>[] = [];
   const mustBeOpen = () => {
     if (!isOpen) throw new TypeError('The database connection is not open');
   };
@@ -76,10 +89,13 @@ function handleOf(connection: Connection): Database {
     };
   const prepare = (sql: string) => {
     mustBeOpen();
-    const statement = connection.statements.get(sql)?.pop() ?? database.prepare<unknown[]>(sql);
-    const used = new Set<string>();
-    taken.push({ sql, statement, used });
-    return new StatementView(statement, used, mustBeOpen) as unknown as Statement<unknown[]>;
+    let shared = connection.statements.get(sql);
+    if (shared === undefined || shared.statement.busy) {
+      shared = { statement: database.prepare<unknown[]>(sql), modes: new Set() };
+      connection.statements.set(sql, shared);
+    }
+    mine.push(shared.statement);
+    return new StatementView(shared, mustBeOpen) as unknown as Statement<unknown[]>;
   };
   const pragma = (text: string, options?: { simple?: boolean }) => {
     mustBeOpen();
@@ -94,8 +110,7 @@ function handleOf(connection: Connection): Database {
   };
   const close = () => {
     if (!isOpen) return handle;
-    if (taken.some(({ statement }) => statement.busy))
-      throw new TypeError('This database connection is busy executing a query');
+    if (mine.some(({ busy }) => busy)) throw new TypeError('This database connection is busy executing a query');
     isOpen = false;
     if (database.inTransaction) {
       database.exec('ROLLBACK');
@@ -106,13 +121,6 @@ function handleOf(connection: Connection): Database {
     if (isSpoilt || key === null || key !== keyOf(file, how)) {
       database.close();
       return handle;
-    }
-    for (const { sql, statement, used } of taken) {
-      if (used.has('bind')) continue;
-      for (const mode of used) (statement as unknown as Record<string, Method>)[mode]?.(false);
-      const others = connection.statements.get(sql);
-      if (others) others.push(statement);
-      else connection.statements.set(sql, [statement]);
     }
     const others = idle.get(key);
     if (others) others.push(connection);
@@ -136,18 +144,21 @@ function handleOf(connection: Connection): Database {
   return handle;
 }
 
+const noModes: ReadonlySet<Mode> = new Set();
+
 /** A statement as its owner sees it, for as long as the connection is open for that. */
 class StatementView {
   readonly source: string;
   readonly #changesSchema: boolean;
   readonly reader: boolean;
   readonly readonly: boolean;
+  #modes = noModes;
 
   constructor(
-    readonly statement: Statement<unknown[]>,
-    readonly used: Set<string>,
+    readonly shared: Shared,
     readonly mustBeOpen: () => void,
   ) {
+    const { statement } = shared;
     this.source = statement.source;
     this.#changesSchema = !statement.reader && changesSchema(statement.source);
     this.reader = statement.reader;
@@ -155,7 +166,28 @@ class StatementView {
   }
 
   get busy(): boolean {
-    return this.statement.busy;
+    return this.shared.statement.busy;
+  }
+
+  /** The statement as this owner wants it. */
+  get statement(): Statement<unknown[]> {
+    const { shared } = this;
+    const { statement, modes } = shared;
+    if (modes !== this.#modes) {
+      for (const mode of modes) if (!this.#modes.has(mode)) statement[mode](false);
+      for (const mode of this.#modes) statement[mode](true);
+      shared.modes = this.#modes;
+    }
+    return statement;
+  }
+
+  set(mode: Mode, isOn = true): this {
+    this.mustBeOpen();
+    const modes = new Set(this.#modes);
+    if (isOn) modes.add(mode);
+    else modes.delete(mode);
+    this.#modes = modes;
+    return this;
   }
 
   run(...given: unknown[]) {
@@ -165,10 +197,11 @@ class StatementView {
   }
 
   columns() {
-    const known = columnsOf.get(this.statement);
+    const { statement } = this.shared;
+    const known = columnsOf.get(statement);
     if (known?.version === schemaVersion) return known.columns;
-    const columns = this.statement.columns();
-    columnsOf.set(this.statement, { version: schemaVersion, columns });
+    const columns = statement.columns();
+    columnsOf.set(statement, { version: schemaVersion, columns });
     return columns;
   }
 }
@@ -203,11 +236,9 @@ Object.defineProperty(StatementView.prototype, 'all', {
     return allOf(this.statement, given);
   },
 });
-for (const name of ['pluck', 'expand', 'raw', 'safeIntegers', 'bind'] as const)
-  Object.defineProperty(StatementView.prototype, name, {
-    value(this: StatementView, ...given: unknown[]) {
-      this.used.add(name);
-      (this.statement[name] as Method).call(this.statement, ...given);
-      return this;
+for (const mode of ['pluck', 'expand', 'raw', 'safeIntegers'] as const)
+  Object.defineProperty(StatementView.prototype, mode, {
+    value(this: StatementView, isOn?: boolean) {
+      return this.set(mode, isOn);
     },
   });

@@ -1,7 +1,7 @@
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { Readable } from 'node:stream';
 import type { Database } from 'better-sqlite3';
-import { closeIdle, openPooled } from './connections.js';
+import { closeIdle, isIdle, openPooled } from './connections.js';
 import { type DiskFault, disk } from './disk.js';
 import { Gone, machine, running, type SimProcess } from './machine.js';
 import { realFs as filesOf } from './real.js';
@@ -411,7 +411,8 @@ const mayWrite = (path: unknown) => {
 };
 for (const name of writers)
   fs[name] = (path: unknown, ...more: unknown[]) => {
-    if (/^(unlink|rm|rename|copyFile|link)Sync$/.test(name) && /sqlite/.test(String(path))) closeIdle();
+    if (/^(unlink|rm|rename|copyFile|link)Sync$/.test(name) && [path, more[0]].some((one) => isIdle(String(one))))
+      closeIdle();
     if (typeof path !== 'number' && !(name === 'mkdirSync' && realFs.existsSync(path))) mayWrite(path);
     return realFs[name](path, ...more);
   };
