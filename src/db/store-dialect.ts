@@ -1,5 +1,6 @@
 import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
+import type { Failures } from './failures.js';
 
 export type SqlValue = string | number | null;
 
@@ -164,9 +165,5 @@ export interface StoreDialect {
   /** What a power cut may cost; null where nothing that was acknowledged. */
   durabilityWarning(dataSource: DataSource): Promise<string | null>;
 
-  /** Whether all of a transaction may run again: a few times (another one was in the way), or as long as another process writes. */
-  retry(error: DriverError): 'a few times' | 'patiently' | null;
-  isUnreachable(error: DriverError): boolean;
-  /** What to do about a store that can not be opened, or a connection that could not be made secure. */
-  hint(error: DriverError): string | undefined;
+  readonly failures: Failures;
 }

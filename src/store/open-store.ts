@@ -3,6 +3,7 @@ import { accessSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
+import { storeAdvice, storeRetry } from '../db/failures.js';
 import { SqliteMissing } from '../db/sqlite/driver.js';
 import type { DriverError, StoreDialect } from '../db/store-dialect.js';
 import { dialectOf } from '../db/store-dialects.js';
@@ -55,7 +56,8 @@ async function connect(dialect: StoreDialect, settings: StoreSettings, readOnly 
     const secrets = 'file' in settings || !settings.password ? [] : [settings.password.reveal()];
     const words = redact(message || String(code), secrets);
     const advice =
-      dialect.hint(cause as DriverError) ?? 'Check the settings under `store`, and that it is running and writable.';
+      storeAdvice(dialect.failures.read(cause).cause) ??
+      'Check the settings under `store`, and that it is running and writable.';
     throw new StoreError(`The store ${dialect.place(settings)} can not be opened: ${words}. ${advice}`, {
       cause,
       unreachable: true,
@@ -80,7 +82,7 @@ async function migrate(store: Store, dataSource: DataSource): Promise<void> {
       for (const statement of lock.take) taken = await runner.query(statement);
     } catch (error) {
       const { driverError = {} } = error as { driverError?: DriverError };
-      if (store.dialect.retry(driverError) === null) throw error;
+      if (storeRetry(store.dialect.failures.read(driverError).cause) === null) throw error;
     }
     if (Number(taken[0]?.taken) !== 1)
       throw new StoreError(

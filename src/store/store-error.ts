@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { isStoreAway, storeAdvice } from '../db/failures.js';
 import type { DriverError } from '../db/store-dialect.js';
 import { dialectOfSource } from '../db/store-dialects.js';
 import type { TellsFact } from '../model/facts/failure.js';
@@ -30,7 +31,8 @@ export class StoreError extends Error implements TellsFact {
     const dialect = dialectOfSource(source);
     const { driverError } = cause as { driverError?: DriverError };
     const driver = driverError ?? (cause as DriverError);
-    const unreachable = dialect.isUnreachable(driver);
+    const failure = dialect.failures.read(driver).cause;
+    const unreachable = isStoreAway(failure);
     // Errors of our own work inside the transaction pass through as they are.
     if (driverError === undefined && !unreachable) return cause;
     // The driver's message, without TypeORM's copy of the statement and its parameters (they may hold personal data).
@@ -39,7 +41,7 @@ export class StoreError extends Error implements TellsFact {
     const words = (driver.message ?? String(cause)).replace(/\.+$/, '');
     const message = redact(words, typeof password === 'string' ? [password] : []);
     const outage = 'Is the database running, and do host, port and account in `store` fit?';
-    const hint = dialect.hint(driver) ?? (unreachable ? outage : '');
+    const hint = storeAdvice(failure) ?? (unreachable ? outage : '');
     return new StoreError(`The store failed to ${action}: ${message}. ${hint}`.trimEnd(), {
       cause: driver,
       unreachable,

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
+import { storeRetry } from '../db/failures.js';
 import type { DriverError, SqlValue, StoreDialect, StoreSession } from '../db/store-dialect.js';
 import { dialectOfSource } from '../db/store-dialects.js';
 import type { WriteBackKind } from '../model/write-back.js';
@@ -317,6 +318,7 @@ function renamed(rows: Record<string, SqlValue>[], nameOf: (column: string) => s
  * @param elapsedMs since its first try
  */
 export function mayRunAgain(dialect: StoreDialect, error: unknown, tries: number, elapsedMs: number): boolean {
-  const retry = dialect.retry((error as { driverError?: DriverError }).driverError ?? {});
+  const { driverError = {} } = error as { driverError?: DriverError };
+  const retry = storeRetry(dialect.failures.read(driverError).cause);
   return elapsedMs < patienceMs && (retry === 'patiently' || (retry === 'a few times' && tries < maxTries));
 }

@@ -1,28 +1,22 @@
 import { dirname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type ChangePosition, ErpError, type ErpPage, type ReadOrder } from '../../src/erp/erp-reader.js';
-import { Secret } from '../../src/model/secret.js';
-import { type Mapping, openReader, orderRows, spyOn, TABLES, usePostgresLab } from '../erp/erp-lab.js';
+import type { ChangePosition, ErpError, ErpPage, ReadOrder } from '../../src/erp/erp-reader.js';
+import { type Mapping, openReader, orderRows, usePostgresLab } from '../erp/erp-lab.js';
 import { erpReaderContract } from '../erp/erp-reader-contract.js';
 import { problemsInWords } from '../erp/problems-in-words.js';
-import { freePort } from '../support/free-port.js';
-import { type Postgres, startPostgres } from '../support/postgres.js';
-
-async function failure(action: Promise<unknown>): Promise<ErpError> {
-  const error = await action.then(
-    () => new Error('it did not fail'),
-    (reason: unknown) => reason,
-  );
-  if (error instanceof ErpError) return error;
-  throw error;
-}
+import { failureOf, serverContract, writeBackContract } from './database-contract.js';
 
 const DAY = '2026-01-01 10:00:00';
+
+async function erpFailureOf(action: Promise<unknown>): Promise<ErpError> {
+  return (await failureOf(action)) as ErpError;
+}
 
 describe('an ERP on PostgreSQL', () => {
   const lab = usePostgresLab();
   erpReaderContract(lab);
+  describe('as any server', () => serverContract(lab));
+  describe('written back to', () => writeBackContract(lab));
 
   const recordOf = async (mapping: Mapping) => {
     const [order] = (await openReader(lab, mapping).sweep('order', null, 10)).rows;
@@ -44,24 +38,6 @@ describe('an ERP on PostgreSQL', () => {
       ...{ query, key, changedAt: undefined, pending: undefined, number: undefined, total: undefined },
       fields: { customer_code: { constant: 'K' } },
     },
-  });
-
-  it('finds an order whose transaction was open when later ones were read', async () => {
-    const slow = await lab.postgres.server.connect(lab.postgres.database.database);
-    try {
-      await slow.query('BEGIN');
-      for (const statement of orderRows(1, DAY)) await slow.query(statement);
-      await lab.run(...orderRows(2, '2026-01-01 10:00:01'));
-      const reader = openReader(lab);
-      const page = await reader.readChanged('order', { since: null }, 10);
-      expect(page.rows.map(({ sourceKey }) => sourceKey)).to.deep.equal(['2']);
-      await slow.query('COMMIT');
-      expect((await reader.readChanged('order', { after: page.last as ChangePosition }, 10)).rows).to.deep.equal([]);
-      expect((await reader.readChanged('order', { since: '2026-01-01 09:50:01' }, 10)).rows).to.have.length(2);
-      expect((await reader.sweep('order', null, 10)).rows).to.have.length(2);
-    } finally {
-      await slow.end();
-    }
   });
 
   describe('times', () => {
@@ -128,7 +104,7 @@ describe('an ERP on PostgreSQL', () => {
     });
 
     it('need a zone that the server knows', async () => {
-      const { message, kind } = await failure(
+      const { message, kind } = await erpFailureOf(
         openReader(lab, { erp: { ...lab.settings(), timeZone: 'Mars/Olympus' } }).check(),
       );
       expect(kind).to.equal('mapping');
@@ -170,7 +146,7 @@ describe('an ERP on PostgreSQL', () => {
 
     it('of citext are refused where its schema is not searched: they would be sorted one way and compared another', async () => {
       await lab.run('CREATE SCHEMA ext', 'CREATE EXTENSION citext SCHEMA ext', 'CREATE TABLE loose (id ext.CITEXT)');
-      const { message } = await failure(openReader(lab, bare('SELECT id FROM loose', 'id')).check());
+      const { message } = await failureOf(openReader(lab, bare('SELECT id FROM loose', 'id')).check());
       expect(message).to.include('orders.key: column "id" can not be used here: citext is outside the search_path');
     });
 
@@ -199,7 +175,9 @@ describe('an ERP on PostgreSQL', () => {
         'CREATE TABLE keys_ (d FLOAT8, f FLOAT4, b BYTEA, e state, i INTERVAL)',
       );
       const query = 'SELECT o.*, k.* FROM orders o CROSS JOIN keys_ k';
-      const { message } = await failure(openReader(lab, { orders: { query, key: ['d', 'f', 'b', 'e', 'i'] } }).check());
+      const { message } = await failureOf(
+        openReader(lab, { orders: { query, key: ['d', 'f', 'b', 'e', 'i'] } }).check(),
+      );
       expect(message).to.include('column "d" can not be used here: a DOUBLE is not exact');
       expect(message).to.include('column "f" can not be used here: a FLOAT is not exact');
       expect(message).to.include('column "b" can not be used here: it holds bytes, not text; write encode(…, \'hex\')');
@@ -252,7 +230,7 @@ describe('an ERP on PostgreSQL', () => {
         price: { column: 'price', type: 'amount' as const },
         weight: { column: 'weight', type: 'amount' as const },
       };
-      const { message, kind } = await failure(openReader(lab, { orders: { query, fields } }).check());
+      const { message, kind } = await erpFailureOf(openReader(lab, { orders: { query, fields } }).check());
       expect(kind).to.equal('mapping');
       for (const fault of [
         'orders.fields.name: column "names" is a jsonb, which holds more than one value; take one out in the query, such as name->>\'en_US\'',
@@ -308,7 +286,7 @@ describe('an ERP on PostgreSQL', () => {
       );
       const number = 'OrderNo';
       expect(await recordOf({ orders: { query: 'SELECT * FROM erp."Order"', number } })).to.include({ note: 'A-1' });
-      const lost = await failure(openReader(lab, { orders: { query: 'SELECT * FROM "Order"', number } }).check());
+      const lost = await failureOf(openReader(lab, { orders: { query: 'SELECT * FROM "Order"', number } }).check());
       expect(lost.message)
         .to.include('orders.query: relation "Order" does not exist')
         .and.include('a table outside the search_path of the account its schema');
@@ -324,7 +302,7 @@ describe('an ERP on PostgreSQL', () => {
     it('that come twice are refused where they are used: which one is meant is not known', async () => {
       await lab.run(...orderRows(1, DAY), "UPDATE customers SET name = 'Other'");
       const query = 'SELECT o.*, c.* FROM orders o JOIN customers c ON c.id = o.customer_id';
-      const { message } = await failure(openReader(lab, { orders: { query } }).check());
+      const { message } = await failureOf(openReader(lab, { orders: { query } }).check());
       expect(message)
         .to.include('orders.key: column "id" comes twice in orders.query; give each of them a name of its own, with AS')
         .and.include('orders.changedAt: column "updated_at" comes twice');
@@ -332,7 +310,7 @@ describe('an ERP on PostgreSQL', () => {
 
     it('that compare a column with another type are refused, each with the path of its setting', async () => {
       await lab.run(...orderRows(1, DAY));
-      const { message } = await failure(
+      const { message } = await failureOf(
         openReader(lab, { customers: { pending: "id = 'one'" }, orders: { pending: 'status = 1' } }).check(),
       );
       expect(message).to.include('customers.pending: invalid input syntax for type bigint: "one"');
@@ -351,172 +329,54 @@ describe('an ERP on PostgreSQL', () => {
       const reader = open();
       await reader.check();
       await lab.run("UPDATE orders SET note = 'x', status = 'odd'");
-      const error = await failure(reader.sweep('order', null, 1));
-      expect(error.kind).to.equal('query');
+      const error = await failureOf(reader.sweep('order', null, 1));
+      expect(error).to.have.property('kind', 'query');
       expect(error.message).to.include('for type integer: "x"').and.include('One row can stop all of them');
       await lab.run("UPDATE orders SET note = '5'");
       expect((await reader.sweep('order', null, 1)).rows).to.have.length(1);
       await lab.run("UPDATE orders SET note = 'x'", "UPDATE customers SET code = 'K?'");
-      const { message } = await failure(open().check());
+      const { message } = await failureOf(open().check());
       expect(message)
         .to.include('orders.pending: invalid input syntax for type integer: "x"')
         .and.include('customers.query: invalid input syntax for type integer: "?"');
     });
   });
 
-  it('needs an account that may only SELECT, and writes nothing even with one that may', async () => {
-    await lab.run(...orderRows(1, DAY));
-    const { database } = lab.postgres;
-    const user = await database.createUser(['SELECT ON customers, orders, order_lines']);
-    const reader = openReader(lab, { erp: lab.settings({ user }) });
-    await reader.check();
-    expect((await reader.readChanged('order', { since: null }, 10)).rows).to.have.length(1);
-
-    const attempt = async (sql: string) => {
-      let error: unknown;
-      const mighty = openReader(lab, {}, (inner) => ({
-        ...spyOn(inner).database,
-        snapshot: (read) =>
-          inner.snapshot(async (snapshot) => {
-            await snapshot.query({ pieces: [sql], values: [] }, 'write').catch((reason) => {
-              error = reason;
-            });
-            return read(snapshot);
-          }),
-      }));
-      await mighty.count('order').catch(() => undefined);
-      return (error as Error).message;
-    };
-    expect(await attempt('DELETE FROM orders')).to.include('Waybill only reads');
-    expect(await attempt('SELECT 1; COMMIT; DELETE FROM orders')).to.include('multiple commands');
-    expect(await database.query('SELECT id FROM orders')).to.have.length(1);
-    await user.drop();
-  });
-
-  it('names the table that the account may not read', async () => {
-    const user = await lab.postgres.database.createUser(['SELECT ON orders', 'SELECT ON customers']);
-    const error = await failure(openReader(lab, { erp: lab.settings({ user }) }).check());
-    expect(error.message).to.match(
-      /orders\.lines\.query: permission denied for table order_lines\. Grant SELECT on it to erp\.user/,
-    );
-    await user.drop();
-  });
-
-  it('has a statement that runs too long stopped on the server, and tells a lock from it', async () => {
-    await lab.run(...orderRows(1, DAY));
-    const reader = openReader(lab, {
-      erp: lab.settings({ queryTimeoutSeconds: 0.5 }),
-      orders: { pending: 'pg_sleep(30) IS NOT NULL' },
-    });
-    const error = await failure(reader.sweep('order', null, 10));
-    expect(error.kind).to.equal('query');
-    expect(error.message).to.include('raise erp.queryTimeoutSeconds');
-    const { database } = lab.postgres;
-    const running = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(30)%' AND pid <> pg_backend_pid()";
-    expect(await database.query(`${running} AND state = 'active'`)).to.deep.equal([]);
-
+  it('tells a lock from a statement that takes too long', async () => {
     await lab.run('BEGIN', 'LOCK TABLE orders');
     try {
-      const locked = await failure(openReader(lab, { erp: lab.settings({ queryTimeoutSeconds: 0.5 }) }).count('order'));
-      expect(locked.kind).to.equal('unreachable');
+      const locked = await failureOf(
+        openReader(lab, { erp: lab.settings({ queryTimeoutSeconds: 0.5 }) }).count('order'),
+      );
+      expect(locked).to.have.property('kind', 'unreachable');
       expect(locked.message).to.include('Another program holds a lock');
     } finally {
       await lab.run('ROLLBACK');
     }
   });
 
-  it('ends its snapshot after a failure', async () => {
-    await lab.run(...orderRows(1, DAY));
-    const reader = openReader(lab);
-    await reader.count('order');
-    await failure(reader.sweep('order', null, 10, { from: 'spring' }));
-    await lab.run(...orderRows(2, DAY));
-    expect(await reader.count('order')).to.equal(2);
-    const open = "SELECT pid FROM pg_stat_activity WHERE application_name = 'waybill' AND state LIKE 'idle in%'";
-    expect(await lab.postgres.database.query(open)).to.deep.equal([]);
-  });
-
-  it('tells where it could not connect, and what to check, but never the password', async () => {
-    const settings = lab.settings();
-    if (settings.type !== 'postgres') throw new Error('this lab is PostgreSQL');
-    const password = new Secret('wrong-p4ssword');
-    const denied = await failure(openReader(lab, { erp: { ...settings, password } }).check());
-    expect(denied.kind).to.equal('unreachable');
-    expect(denied.message).to.include(`postgres://127.0.0.1:${settings.port}/${settings.database}`);
-    expect(denied.message).to.include('Check erp.user and its password');
-    expect(JSON.stringify(denied) + denied.stack + String((denied.cause as Error).stack)).not.to.include(
-      'wrong-p4ssword',
-    );
-    const { password: _, ...silent } = settings;
+  it('needs what pg_hba.conf asks for, a socket that is there, and a connection that is left', async () => {
+    const { password: _, ...silent } = lab.settings() as Extract<Mapping['erp'], { type: 'postgres' }>;
     const words: [Mapping['erp'], RegExp][] = [
       [silent, /the server asks for a password, and none is set/],
-      [{ ...settings, port: await freePort() }, /ECONNREFUSED.*Check erp\.host and erp\.port/],
-      [{ ...settings, database: 'nowhere' }, /database "nowhere" does not exist\. Check erp\.database/],
-      [{ ...settings, host: '/nowhere' }, /ENOENT.*there is no such socket/],
-      [{ ...settings, tls: { mode: 'required' } }, /does not support SSL connections\. Switch TLS on at the server/],
+      [{ ...silent, host: '/nowhere' }, /ENOENT.*there is no such socket/],
     ];
     for (const [erp, expected] of words) {
-      const error = await failure(openReader(lab, { erp }).check());
-      expect(error.kind).to.equal('unreachable');
+      const error = await failureOf(openReader(lab, { erp }).check());
+      expect(error).to.have.property('kind', 'unreachable');
       expect(error.message).to.match(expected);
     }
-    const { database } = lab.postgres;
-    await lab.run(`ALTER ROLE ${database.user} CONNECTION LIMIT 0`);
+    const { user } = lab.postgres.database;
+    await lab.run(`ALTER ROLE ${user} CONNECTION LIMIT 0`);
     try {
-      expect((await failure(openReader(lab).check())).message).to.match(/has no connection left for erp\.user/);
+      expect((await failureOf(openReader(lab).check())).message).to.match(/has no connection left for erp\.user/);
     } finally {
-      await lab.run(`ALTER ROLE ${database.user} CONNECTION LIMIT -1`);
+      await lab.run(`ALTER ROLE ${user} CONNECTION LIMIT -1`);
     }
   });
 
   it('is read by a local socket as well, which needs no secure connection', async () => {
     const host = dirname(lab.postgres.server.dataDir);
     expect(await openReader(lab, { erp: { ...lab.settings(), host } as Mapping['erp'] }).count('order')).to.equal(0);
-  });
-
-  it('reads on after its connection was closed by the server', async () => {
-    const reader = openReader(lab);
-    await reader.count('order');
-    const { user } = lab.postgres.database;
-    await lab.run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${user}'`);
-    await sleep(50);
-    expect(await reader.count('order')).to.equal(0);
-  });
-});
-
-describe('a PostgreSQL server of an ERP that goes away', () => {
-  let server: Postgres;
-  before(async () => {
-    server = await startPostgres();
-  });
-  after(() => server.stop());
-
-  it('is unreachable while it is down or frozen, and read again when it is back', async () => {
-    const database = await server.createDatabase();
-    for (const statement of [...TABLES, ...orderRows(1, DAY)])
-      await database.query(statement.replaceAll('DATETIME', 'TIMESTAMP'));
-    await database.query(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${database.user}`);
-    const { host, port, user } = database;
-    const erp = {
-      ...{ type: 'postgres' as const, host, port, user, database: database.database },
-      ...{ password: new Secret(database.password), timeZone: 'Europe/Berlin', queryTimeoutSeconds: 0.5 },
-      tls: { mode: 'off' as const },
-    };
-    const reader = openReader({ type: 'postgres' } as never, { erp });
-    expect(await reader.count('order')).to.equal(1);
-    await server.kill();
-    expect((await failure(reader.count('order'))).kind).to.equal('unreachable');
-    await server.restart();
-    expect(await reader.count('order')).to.equal(1);
-    await server.pause();
-    const started = performance.now();
-    try {
-      expect((await failure(reader.count('order'))).kind).to.equal('unreachable');
-    } finally {
-      server.resume();
-    }
-    expect(performance.now() - started).to.be.below(20_000);
-    expect(await reader.count('order')).to.equal(1);
-    await reader.close();
   });
 });

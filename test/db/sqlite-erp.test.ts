@@ -5,10 +5,12 @@ import { ErpError } from '../../src/erp/erp-reader.js';
 import { openReader, orderRows, TABLES, useSqliteLab } from '../erp/erp-lab.js';
 import { erpReaderContract } from '../erp/erp-reader-contract.js';
 import { openSqlite } from '../support/sqlite-file.js';
+import { writeBackContract } from './database-contract.js';
 
 describe('an ERP in SQLite', () => {
   const lab = useSqliteLab();
   erpReaderContract(lab);
+  describe('written back to', () => writeBackContract(lab));
 
   const file = (): string => {
     const target = lab.sampleTarget();

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { RowDataPacket } from 'mysql2';
 import type { z } from 'zod';
 import { amountsSettings } from '../../src/config/sections/amounts.js';
 import { customersSettings } from '../../src/config/sections/customers.js';
@@ -12,7 +13,9 @@ import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
 import type { SampleErpTarget } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { Secret } from '../../src/model/secret.js';
 import { erpReaderOf } from '../support/erp-reader.js';
+import { type MariaDb, startMariaDb } from '../support/mariadb.js';
 import type { TestUser } from '../support/mariadb-database.js';
+import { type Postgres, startPostgres } from '../support/postgres.js';
 import type { TestDatabase } from '../support/postgres-database.js';
 import { openSqlite, type SqliteFile } from '../support/sqlite-file.js';
 import { type PostgresHandle, useMariaDb, usePostgres } from '../support/use-database.js';
@@ -24,6 +27,35 @@ export interface ErpLab {
   run(...statements: string[]): Promise<void>;
   settings(change?: { timeZone?: string; queryTimeoutSeconds?: number; user?: TestUser }): Settings['erp'];
   sampleTarget(): SampleErpTarget;
+}
+
+/** A database on a server, with what the suite of all servers has to say to each in its own words. */
+export interface ServerLab extends ErpLab {
+  /** Lets the account make and write tables, where it does not own them. */
+  readonly grantSchema: readonly string[];
+  readonly grantTables: readonly string[];
+  /** An expression that takes half a minute. */
+  readonly sleeps30: string;
+  /** Statements with it that are still under way. */
+  sleeping(): Promise<unknown[]>;
+  /** Transactions of the account that are open. */
+  openSnapshots(): Promise<unknown[]>;
+  cutConnections(): Promise<void>;
+  createUser(grants: readonly string[]): Promise<TestUser>;
+  /** Runs statements in a transaction that stays open until `act` commits it. */
+  duringTransaction(
+    statements: readonly string[],
+    act: (commit: () => Promise<unknown>) => Promise<void>,
+  ): Promise<void>;
+  /** A server of its own that may go away. */
+  startServer(): Promise<{
+    settings: Settings['erp'];
+    kill(): Promise<void>;
+    restart(): Promise<void>;
+    pause(): Promise<void>;
+    resume(): void;
+    stop(): Promise<void>;
+  }>;
 }
 
 type Input<T extends z.ZodType> = NonNullable<z.input<T>>;
@@ -157,7 +189,7 @@ export function useSqliteLab(): ErpLab {
 }
 
 /** Called inside a describe block: a database on the private MariaDB, emptied before each test. */
-export function useMariaDbLab(): ErpLab & { mariaDb: ReturnType<typeof useMariaDb> } {
+export function useMariaDbLab(): ServerLab & { mariaDb: ReturnType<typeof useMariaDb> } {
   const mariaDb = useMariaDb();
   let connection: Awaited<ReturnType<typeof mariaDb.server.connect>>;
   beforeEach(async () => {
@@ -181,11 +213,41 @@ export function useMariaDbLab(): ErpLab & { mariaDb: ReturnType<typeof useMariaD
     },
     settings: (change = {}) => onServer('mysql', mariaDb.database, change),
     sampleTarget: () => ({ type: 'mysql', connection }),
+    grantSchema: [],
+    grantTables: [],
+    sleeps30: 'SLEEP(30)',
+    sleeping: () =>
+      mariaDb.database.query<RowDataPacket[]>(
+        "SELECT id FROM information_schema.processlist WHERE info LIKE '%SLEEP(30)%' AND id <> CONNECTION_ID()",
+      ),
+    openSnapshots: () =>
+      mariaDb.database.query<
+        RowDataPacket[]
+      >(`SELECT trx_id FROM information_schema.innodb_trx t JOIN information_schema.processlist p
+        ON p.id = t.trx_mysql_thread_id WHERE p.user = '${mariaDb.database.user}'`),
+    async cutConnections() {
+      await connection.query(`KILL USER '${mariaDb.database.user}'@'127.0.0.1'`);
+    },
+    createUser: (grants) => mariaDb.database.createUser(grants),
+    async duringTransaction(statements, act) {
+      const other = await mariaDb.server.connect(mariaDb.database.database);
+      try {
+        await other.query('START TRANSACTION');
+        for (const statement of statements) await other.query(statement);
+        await act(() => other.query('COMMIT'));
+      } finally {
+        await other.end();
+      }
+    },
+    async startServer() {
+      const server = await startMariaDb();
+      return goesAway(server, onServer('mysql', await server.createDatabase()));
+    },
   };
 }
 
 /** Called inside a describe block: a database on the private PostgreSQL, emptied before each test. */
-export function usePostgresLab(): ErpLab & { postgres: PostgresHandle } {
+export function usePostgresLab(): ServerLab & { postgres: PostgresHandle } {
   const postgres = usePostgres();
   let client: Awaited<ReturnType<typeof postgres.server.connect>>;
   beforeEach(async () => {
@@ -207,6 +269,52 @@ export function usePostgresLab(): ErpLab & { postgres: PostgresHandle } {
     },
     settings: (change = {}) => onServer('postgres', postgres.database, change),
     sampleTarget: () => ({ type: 'postgres', client }),
+    get grantSchema() {
+      return [`GRANT ALL ON SCHEMA public TO ${postgres.database.user}`];
+    },
+    get grantTables() {
+      return [`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${postgres.database.user}`];
+    },
+    sleeps30: 'pg_sleep(30)',
+    sleeping: () =>
+      postgres.database.query(
+        "SELECT pid FROM pg_stat_activity WHERE query LIKE '%pg_sleep(30)%' AND pid <> pg_backend_pid() AND state = 'active'",
+      ),
+    openSnapshots: () =>
+      postgres.database.query(
+        `SELECT pid FROM pg_stat_activity WHERE usename = '${postgres.database.user}' AND state LIKE 'idle in%'`,
+      ),
+    async cutConnections() {
+      await client.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${postgres.database.user}'`,
+      );
+    },
+    createUser: (grants) => postgres.database.createUser(grants),
+    async duringTransaction(statements, act) {
+      const other = await postgres.server.connect(postgres.database.database);
+      try {
+        await other.query('BEGIN');
+        for (const statement of statements) await other.query(statement);
+        await act(() => other.query('COMMIT'));
+      } finally {
+        await other.end();
+      }
+    },
+    async startServer() {
+      const server = await startPostgres();
+      return goesAway(server, onServer('postgres', await server.createDatabase()));
+    },
+  };
+}
+
+function goesAway(server: MariaDb | Postgres, settings: Settings['erp']) {
+  return {
+    settings,
+    kill: () => server.kill(),
+    restart: () => server.restart(),
+    pause: () => server.pause(),
+    resume: () => server.resume(),
+    stop: () => server.stop(),
   };
 }
 

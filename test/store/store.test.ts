@@ -398,12 +398,10 @@ const servers = {
   mysql: {
     shortLockWait: 'SET SESSION innodb_lock_wait_timeout=1',
     usualLockWait: 'SET SESSION innodb_lock_wait_timeout=50',
-    cut: (user: string) => `KILL USER '${user}'@'127.0.0.1'`,
   },
   postgres: {
     shortLockWait: "SET lock_timeout='1s'",
     usualLockWait: "SET lock_timeout='50s'",
-    cut: (user: string) => `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename='${user}'`,
   },
 };
 
@@ -469,19 +467,6 @@ onServers('a store', (kit) => {
     expect(await kit.rows('SELECT COUNT(*) AS n FROM audit_log')).to.deep.equal([{ n: 1 }]);
   });
 
-  it('says where it tried, and no password, when the server is not there or refuses the account', async () => {
-    const settings = kit.settings as {
-      type: 'mysql' | 'postgres';
-      password: { reveal(): string };
-    } & typeof kit.settings;
-    for (const wrong of [{ port: 1 }, { user: 'nobody' }]) {
-      const error = await errorOf(() => openStore({ ...settings, ...wrong }));
-      expect(error).to.be.instanceOf(StoreError);
-      expect((error as StoreError).unreachable).to.equal(true);
-      expect(error.message).to.contain('can not be opened').and.to.not.contain(settings.password.reveal());
-    }
-  });
-
   it('lets go of the locks of a process that says nothing more in mid-transaction', async () => {
     await kit.store.transaction('begin', (tx) => put(tx, 'held', '0'));
     const other = await kit.connect();
@@ -519,30 +504,12 @@ onServers('a store', (kit) => {
     for (const one of ended) {
       const { reason } = one as PromiseRejectedResult;
       expect(reason).to.be.instanceOf(StoreError).and.to.have.property('unreachable', true);
-      expect(reason.message).to.match(/^The store failed to write: it has not answered for 0 s, .*\. Is the database/);
+      expect(reason.message).to.match(
+        /^The store failed to write: it has not answered for 0 s, .*\. Check store\.host and store\.port, and the firewall/,
+      );
     }
     await store.transaction('write', (tx) => put(tx, 'after', '1'));
     expect(await factOf(store, 'after')).to.equal('1');
-  });
-
-  it('goes on after the server cut its connections', async () => {
-    await kit.store.read('connect', (tx) => tx.select('SELECT 1'));
-    const root = await connect();
-    await root.query(say.cut((kit.settings as { user: string }).user));
-    await root.end();
-    // The pool may hold several dead connections; each is met once at most.
-    let failures = 0;
-    for (;;) {
-      const worked = await kit.store
-        .transaction('write', (tx) => put(tx, 'after', '1'))
-        .then(
-          () => true,
-          (error: StoreError) => !error.unreachable,
-        );
-      if (worked) break;
-      if (++failures > 10) throw new Error('The store does not recover from cut connections.');
-    }
-    expect(await factOf(kit.store, 'after')).to.equal('1');
   });
 });
 

@@ -2,9 +2,10 @@ import { IANAZone } from 'luxon';
 import type { Connection } from 'mysql2/promise';
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
+import { writeFailure } from '../failures.js';
 import { GRACE_MS, MysqlConnection } from './connection.js';
 import { type MysqlSettings, mysqlDialect } from './mysql-erp.js';
-import { mysqlWriteFailure } from './mysql-failure.js';
+import { mysqlFailures } from './mysql-failure.js';
 
 const idleLimitSeconds = 60;
 
@@ -47,7 +48,9 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
 
   firstColumn(query: WriteStatement, what: string): Promise<string[]> {
     return this.#write(what, async (connection) => {
-      const rows = await this.#execute(connection, query);
+      // Not prepared: a prepared one yields numbers in a binary form.
+      const text = { sql: query.sql, values: [...query.values], rowsAsArray: true };
+      const [rows] = await this.#inTime(connection.query<never>(text));
       return (rows as unknown[][]).map(([first]) => String(first));
     });
   }
@@ -56,13 +59,12 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
     try {
       return await this.run(async (connect) => task(await connect()));
     } catch (error) {
-      throw mysqlWriteFailure(this.withoutPassword(error), what, this.identity());
+      throw writeFailure(mysqlFailures, this.withoutPassword(error), { what, place: this.identity() });
     }
   }
 
-  async #execute(connection: Connection, { sql, values }: WriteStatement): Promise<unknown> {
-    const [rows] = await this.#inTime(connection.execute<never>({ sql, values: [...values], rowsAsArray: true }));
-    return rows;
+  async #execute(connection: Connection, { sql, values }: WriteStatement): Promise<void> {
+    await this.#inTime(connection.execute({ sql, values: [...values] }));
   }
 
   /** A server that neither answers nor breaks the connection must not hold us up for ever. */

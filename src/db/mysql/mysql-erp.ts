@@ -10,10 +10,12 @@ import {
   type ErpSnapshot,
   inexact,
 } from '../erp-database.js';
+import type { ErpError } from '../erp-failures.js';
+import { readFailure } from '../failures.js';
 import { allEqual, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
 import { GRACE_MS, MysqlConnection } from './connection.js';
 import { mysqlCatalogue, mysqlInspection } from './mysql-catalogue.js';
-import { mysqlReadFailure } from './mysql-failure.js';
+import { mysqlFailures } from './mysql-failure.js';
 import { meansOtherwise } from './session.js';
 
 export type MysqlSettings = Extract<Settings['erp'], { type: 'mysql' }>;
@@ -115,12 +117,12 @@ export class MysqlErp extends MysqlConnection implements ErpDatabase {
   snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T> {
     return this.run(async (connect) => {
       const connection = await connect().catch((error) => {
-        throw mysqlReadFailure(this.withoutPassword(error), 'connect', this.identity(), 'unreachable');
+        throw this.#failure(error, 'connect', 'unreachable');
       });
       const run = async (text: string, doing: string) => {
         const statement = { sql: text, rowsAsArray: true, timeout: this.#timeoutMs };
         return connection.query<never>(statement).catch((error) => {
-          throw mysqlReadFailure(this.withoutPassword(error), doing, this.identity(), 'query');
+          throw this.#failure(error, doing, 'query');
         });
       };
       const query = async (statement: Sql, doing: string) => resultOf(...(await run(render(statement), doing)));
@@ -130,6 +132,10 @@ export class MysqlErp extends MysqlConnection implements ErpDatabase {
       await run('COMMIT', 'end a snapshot');
       return result;
     });
+  }
+
+  #failure(error: unknown, doing: string, otherwise: 'unreachable' | 'query'): ErpError {
+    return readFailure(mysqlFailures, this.withoutPassword(error), { doing, place: this.identity(), otherwise });
   }
 }
 

@@ -3,6 +3,7 @@ import type { QueryRunner } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { unionOfParameters } from '../sqlite/sqlite-store.js';
 import type { StoreDialect, StoreOptions } from '../store-dialect.js';
+import { mysqlFailures } from './mysql-failure.js';
 import { mysqlDriver } from './pool.js';
 import { mysqlStoreAccount } from './store-account.js';
 import { mysqlTransport } from './transport.js';
@@ -23,12 +24,6 @@ const session = {
   idleTimeout: 10,
   idleTransactionTimeout: 5,
 } as const;
-
-/** Deadlock, lock wait timeout, snapshot conflict: the server asks for the whole transaction again (field notes, InnoDB). */
-const retryableErrnos = new Set([1213, 1205, 1020]);
-
-const unreachable =
-  /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|PROTOCOL_|ER_ACCESS_DENIED|ER_DBACCESS_DENIED|ER_BAD_DB|ER_SERVER_SHUTDOWN|ER_CON_COUNT|HANDSHAKE_|WAYBILL_SESSION)/;
 
 /** The name of a lock counts for the whole server, and has 64 characters at most. */
 const lockName = "CONCAT('waybill ', MD5(DATABASE()))";
@@ -148,15 +143,7 @@ export const mysql: StoreDialect = {
     return `The store's server has innodb_flush_log_at_trx_commit=${row?.flush}: a power cut may lose what was acknowledged. Set it to 1.`;
   },
 
-  retry: ({ errno }) => (retryableErrnos.has(errno ?? 0) ? 'a few times' : null),
-  // A connection that the server has closed meanwhile is refused by the driver itself, without a code.
-  isUnreachable: ({ code, fatal }) => fatal === true || unreachable.test(code ?? ''),
-  hint({ code }) {
-    if (code === 'HANDSHAKE_NO_SSL_SUPPORT')
-      return 'Switch TLS on at the server, or set store.tls.mode: off where everything may be read on the way.';
-    if (code !== 'HANDSHAKE_SSL_ERROR') return undefined;
-    return 'Compare the certificate of the server with store.tls.caFile and store.tls.serverName.';
-  },
+  failures: mysqlFailures,
 };
 
 function serverOf(settings: StoreSettings) {

@@ -1,9 +1,10 @@
 import type { Client } from 'pg';
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
+import { writeFailure } from '../failures.js';
 import { GRACE_MS, PostgresConnection } from './connection.js';
 import { type PostgresSettings, postgresDialect } from './postgres-erp.js';
-import { postgresWriteFailure } from './postgres-failure.js';
+import { postgresFailures } from './postgres-failure.js';
 
 /** One writer after the other: a DELETE does not wait for the row that another transaction is about to insert. */
 const takeTurns: WriteStatement = { sql: "SELECT pg_advisory_xact_lock(hashtext('waybill write-back'))", values: [] };
@@ -62,7 +63,7 @@ export class PostgresErpWriter extends PostgresConnection implements WritableErp
       return rows;
     }).catch((error) => {
       const time = { ranMs: performance.now() - startedAt, limitMs: this.#timeoutMs };
-      throw postgresWriteFailure(this.withoutPassword(error), what, this.identity(), time);
+      throw writeFailure(postgresFailures, this.withoutPassword(error), { what, place: this.identity(), time });
     });
   }
 }

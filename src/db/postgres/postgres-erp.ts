@@ -1,6 +1,8 @@
 import { type Client, escapeIdentifier, type FieldDef, type QueryArrayResult, types } from 'pg';
 import type { Settings } from '../../config/settings.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
+import type { ErpError } from '../erp-failures.js';
+import { type RunTime, readFailure } from '../failures.js';
 import { joinSql, rawSql, type Sql, sql } from '../sql.js';
 import { GRACE_MS, PostgresConnection } from './connection.js';
 import {
@@ -12,7 +14,7 @@ import {
   postgresText,
   postgresValue,
 } from './postgres-catalogue.js';
-import { postgresReadFailure } from './postgres-failure.js';
+import { postgresFailures } from './postgres-failure.js';
 
 export type PostgresSettings = Extract<Settings['erp'], { type: 'postgres' }>;
 
@@ -86,12 +88,12 @@ export class PostgresErp extends PostgresConnection implements ErpDatabase {
   snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T> {
     return this.run(async (connect) => {
       const client = await connect().catch((error) => {
-        throw postgresReadFailure(this.withoutPassword(error), 'connect', this.identity(), 'unreachable');
+        throw this.#failure(error, 'connect', 'unreachable');
       });
       const { timeZone } = this.settings;
       const kind = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
       await this.begin(client, kind, this.#timeoutMs, timeZone).catch((error) => {
-        throw postgresReadFailure(this.withoutPassword(error), 'begin a snapshot', this.identity(), 'query');
+        throw this.#failure(error, 'begin a snapshot', 'query');
       });
       const query = async (statement: Sql, doing: string) =>
         this.#result(client, await this.#read(client, statement, doing), doing);
@@ -101,6 +103,11 @@ export class PostgresErp extends PostgresConnection implements ErpDatabase {
     });
   }
 
+  #failure(error: unknown, doing: string, otherwise: 'unreachable' | 'query', time?: RunTime): ErpError {
+    const read = { doing, place: this.identity(), otherwise, ...(time && { time }) };
+    return readFailure(postgresFailures, this.withoutPassword(error), read);
+  }
+
   async #read(client: Client, statement: Sql, doing: string): Promise<QueryArrayResult<(string | null)[]>> {
     const startedAt = performance.now();
     const { text, values } = render(statement);
@@ -108,7 +115,7 @@ export class PostgresErp extends PostgresConnection implements ErpDatabase {
       return await this.ask(client, text, values, this.#timeoutMs + GRACE_MS);
     } catch (error) {
       const time = { ranMs: performance.now() - startedAt, limitMs: this.#timeoutMs };
-      throw postgresReadFailure(this.withoutPassword(error), doing, this.identity(), 'query', time);
+      throw this.#failure(error, doing, 'query', time);
     }
   }
 

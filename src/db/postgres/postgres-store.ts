@@ -7,6 +7,7 @@ import type { StoreSettings } from '../../config/sections/store.js';
 import { SessionRefused } from '../session-refused.js';
 import { standardSql } from '../sqlite/sqlite-store.js';
 import type { SqlValue, StoreDialect, StoreOptions } from '../store-dialect.js';
+import { postgresFailures } from './postgres-failure.js';
 import { checkSettings, type SessionSettings, sessionSettings, setSettings } from './session.js';
 import { postgresStoreAccount } from './store-account.js';
 import { postgresTransport } from './transport.js';
@@ -22,20 +23,6 @@ const sessionWishes = sessionSettings({
   statement_timeout: '600000',
   TimeZone: 'UTC',
 });
-
-/** Serialization failure, deadlock, lock timeout: the server asks for the whole transaction again. */
-const retryable = new Set(['40001', '40P01', '55P03']);
-
-/** Of the connection: classes 08 and 28, no such database, too many sessions, shut down or starting, idle for too long. */
-const unreachable =
-  /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|08|28|3D000|53300|57P0|25P03|WAYBILL_SESSION)/;
-
-/** What pg, its pool and TypeORM say without a code of a connection that could not be made, or is gone. */
-const unreachableWords =
-  /Connection terminated|timeout expired|timeout exceeded when trying to connect|not queryable|does not support SSL|Query runner already released/i;
-
-/** Certificates that Node refuses, and what OpenSSL says of a handshake. */
-const tlsCodes = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
 const lockKey = "hashtext('waybill ' || current_schema())";
 
@@ -159,18 +146,7 @@ export const postgres: StoreDialect = {
     return `The store's server has ${off.join(' and ')}: a power cut may lose what was acknowledged. Set it to on.`;
   },
 
-  retry: ({ code }) => (retryable.has(code ?? '') ? 'a few times' : null),
-  isUnreachable: ({ code, severity, message }) =>
-    severity === 'FATAL' ||
-    unreachable.test(code ?? '') ||
-    tlsCodes.test(code ?? '') ||
-    unreachableWords.test(message ?? ''),
-  hint({ code, message }) {
-    if (/does not support SSL/.test(message ?? ''))
-      return 'Switch TLS on at the server, or set store.tls.mode: off where everything may be read on the way.';
-    if (!tlsCodes.test(code ?? '')) return undefined;
-    return 'Compare the certificate of the server with store.tls.caFile and store.tls.serverName.';
-  },
+  failures: postgresFailures,
 };
 
 /** Sets up each new session before the pool hands it out. */

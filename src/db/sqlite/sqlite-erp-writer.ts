@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
 import PQueue from 'p-queue';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
-import { WriteBackError, type WriteBackErrorKind } from '../erp-failures.js';
-import { openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from './driver.js';
+import { writeFailure } from '../failures.js';
+import { openSqlite, type SqliteFile, untilNotBusy } from './driver.js';
 import { type SqliteSettings, sqliteDialect } from './sqlite-erp.js';
+import { sqliteFailures } from './sqlite-failure.js';
 
 /** An ERP in a SQLite file. The file is opened for each transaction, so that a restored one is noticed. */
 export class SqliteErpWriter implements WritableErpDatabase {
@@ -57,23 +58,8 @@ export class SqliteErpWriter implements WritableErpDatabase {
           }
         });
       } catch (error) {
-        throw this.#failure(error, what);
+        throw writeFailure(sqliteFailures, error, { what, place: this.identity() });
       }
     });
   }
-
-  #failure(cause: unknown, what: string): WriteBackError {
-    const message = cause instanceof Error ? cause.message : String(cause);
-    const kind = kindOfFailure(sqliteCode(cause));
-    const advice = kind === 'target' ? ' Make what it names; `waybill erp side-tables` prints what is needed.' : '';
-    return new WriteBackError(kind, `Could not write ${what} back into ${this.identity()}: ${message}.${advice}`, {
-      cause,
-    });
-  }
-}
-
-function kindOfFailure(code: string): WriteBackErrorKind {
-  if (/^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(code)) return 'row';
-  // Something in the statement: no such table, no such column, no SQL at all.
-  return code === 'SQLITE_ERROR' || /^SQLITE_READONLY/.test(code) ? 'target' : 'unreachable';
 }

@@ -4,11 +4,12 @@ import PQueue from 'p-queue';
 import type { Settings } from '../../config/settings.js';
 import { nextTurn } from '../../v8.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
-import { ErpError, type ErpErrorKind } from '../erp-failures.js';
-import { AGAIN_LATER } from '../failure-table.js';
+import type { ErpError } from '../erp-failures.js';
+import { readFailure } from '../failures.js';
 import { type ColumnKind, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
-import { isBusy, openSqlite, type SqliteFile, sqliteCode, untilNotBusy } from './driver.js';
+import { isBusy, openSqlite, type SqliteFile, untilNotBusy } from './driver.js';
 import { sqliteCatalogue, sqliteInspection } from './sqlite-catalogue.js';
+import { sqliteFailures } from './sqlite-failure.js';
 
 export type SqliteSettings = Extract<Settings['erp'], { type: 'sqlite' }>;
 
@@ -76,7 +77,7 @@ export class SqliteErp implements ErpDatabase {
             try {
               return runQuery(open, statement);
             } catch (error) {
-              throw failure('query', `${doing} in the ERP database ${this.identity()}`, error, '');
+              throw this.#failure(error, doing, 'query');
             }
           },
         });
@@ -100,7 +101,7 @@ export class SqliteErp implements ErpDatabase {
       return this.#open;
     } catch (error) {
       this.#close();
-      throw failure('unreachable', `open the ERP database ${this.identity()}`, error, CHECK_FILE);
+      throw this.#failure(error, 'open', 'unreachable');
     }
   }
 
@@ -120,8 +121,12 @@ export class SqliteErp implements ErpDatabase {
       return await untilNotBusy(this.#waitMs, begin);
     } catch (error) {
       if (!isBusy(error)) this.#close();
-      throw failure('unreachable', `read the ERP database ${this.identity()}`, error, adviceOn(error));
+      throw this.#failure(error, 'read', 'unreachable');
     }
+  }
+
+  #failure(error: unknown, doing: string, otherwise: 'unreachable' | 'query'): ErpError {
+    return readFailure(sqliteFailures, error, { doing, place: this.identity(), otherwise });
   }
 
   identity(): string {
@@ -136,23 +141,6 @@ export class SqliteErp implements ErpDatabase {
     this.#open?.database.close();
     this.#open = null;
   }
-}
-
-const CHECK_FILE = 'Check erp.file, and that this user may read it.';
-const NEEDS_SHM =
-  'The file is in WAL mode, in which SQLite reads only with a -shm file beside it: let this account write in its ' +
-  'folder, or let the ERP keep the file open, or read a copy.';
-
-function adviceOn(error: unknown): string {
-  if (isBusy(error)) return `Another program holds it locked. ${AGAIN_LATER}`;
-  // It was opened for reading: only the -shm file is ever written.
-  if (sqliteCode(error).startsWith('SQLITE_READONLY')) return NEEDS_SHM;
-  return sqliteCode(error) === 'SQLITE_NOTADB' ? 'Check erp.file: it names no SQLite database.' : CHECK_FILE;
-}
-
-function failure(kind: ErpErrorKind, what: string, cause: unknown, advice: string): ErpError {
-  const detail = cause instanceof Error ? cause.message : String(cause);
-  return new ErpError(kind, `Could not ${what}: ${detail}. ${advice}`.trim(), { cause, detail });
 }
 
 type Prepared = ReturnType<typeof prepareIn>;

@@ -4,6 +4,7 @@ import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import type { DriverError, SqlValue, StoreDialect, StoreOptions, StoreSession } from '../store-dialect.js';
 import { type SqliteFile, sqliteDriver } from './driver.js';
+import { sqliteFailures } from './sqlite-failure.js';
 
 /** What SQLite and PostgreSQL say alike. */
 export const standardSql = {
@@ -134,13 +135,7 @@ export const sqlite: StoreDialect = {
   account: null,
   durabilityWarning: async () => null,
 
-  // Another process writes, restores the log after a crash, or has written since this one read: SQLITE_BUSY_SNAPSHOT and the like.
-  retry: ({ code }) => (code?.startsWith('SQLITE_BUSY') ? 'patiently' : null),
-  isUnreachable: ({ code }) => code?.startsWith('SQLITE_CANTOPEN') ?? false,
-  hint({ code }) {
-    if (!/CANTOPEN|READONLY|EACCES|EPERM|EROFS/.test(code ?? '')) return undefined;
-    return 'Run it as the account of the store, which may write the file and into its folder, also to read.';
-  },
+  failures: sqliteFailures,
 };
 
 /** The driver's own message is all that is said of a statement that failed. */

@@ -3,7 +3,7 @@ import type { ErpSnapshot } from '../../src/db/erp-database.js';
 import { erpDatabase } from '../../src/db/erp-kinds.js';
 import { rawSql } from '../../src/db/sql.js';
 import { type Catalogue, countRows, countValues, nameOf, readCatalogue, tableSql } from '../../src/erp/catalogue.js';
-import { type ErpLab, useMariaDbLab, usePostgresLab, useSqliteLab } from './erp-lab.js';
+import { type ErpLab, useMariaDbLab, usePostgresLab, useSqliteLab } from '../erp/erp-lab.js';
 
 const TABLES = [
   'CREATE TABLE customer (id INT PRIMARY KEY, code VARCHAR(40) NOT NULL UNIQUE, name VARCHAR(100), active BOOLEAN)',
