@@ -288,7 +288,7 @@ function printDelivery(
     adopted.customers > 0 && `The service already had ${adopted.customers} customers, which are adopted${differing}.`,
     parked > 0 &&
       `${parked} wait for a person, ${(capture?.parked ?? 0) + refused} of them new: waybill outbox --state parked`,
-    flagged > 0 && `${flagged} were delivered with a total that differs: waybill audit --event delivered`,
+    flagged > 0 && `${flagged} were delivered, but a person should look at them: waybill audit --event delivered`,
   );
   const left = open > 0 ? `. ${open} messages are left to the next run, or to a daemon.` : '';
   if (stopped && !watched) output.line(`Delivery stopped: ${output.tell(stopped)}${left}`);

@@ -44,8 +44,8 @@ export const endpointNames = {
 } as const;
 
 const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
+/** A number in place of a state is no state, nor is one that comes as text because JavaScript would round it. */
 const isState = (value: string) => !number.test(value) || isExact(value);
-const createdAt = z.iso.datetime({ offset: true });
 
 /** Why a value is no text that is kept as it is; null: it is one. */
 function whyNoText(value: unknown): TextProblem | null {
@@ -60,15 +60,7 @@ function whyNoId(value: unknown): TextProblem | null {
   return Number.isSafeInteger(value) ? null : whyNoText(value);
 }
 
-/** A number in place of a state is no state, nor is one that comes as text because JavaScript would round it. */
-function whyNoState(value: unknown): TextProblem | null {
-  return whyNoText(value) ?? (isState(value as string) ? null : 'number');
-}
-
-function whyNoTime(value: unknown): TextProblem | null {
-  if (value === undefined) return 'missing';
-  return createdAt.safeParse(value).success ? null : 'no_time';
-}
+const acknowledgedState = acknowledgedText.refine(isState);
 
 export interface AcknowledgementRequest {
   entity: Entity;
@@ -77,7 +69,9 @@ export interface AcknowledgementRequest {
   expectedId: string | null;
   /** The id that this change gives to the record, where its id is a field of ours; absent or null: it keeps the one it has. */
   newId?: string | null;
-  successStatus: number;
+  successStatus: number | readonly number[];
+  /** An earlier request with the same key may have taken effect. */
+  isRepeated?: boolean;
   /** Sum of qty × price of the record; null where there is none to check. */
   expectedTotal: bigint | null;
 }
@@ -97,11 +91,11 @@ export function expectAcknowledgement(
   return {
     asks: operation,
     entity,
-    answers: [successStatus],
+    answers: [successStatus].flat(),
+    ...(request.isRepeated && operation === 'create' ? { isRepeated: true } : {}),
     places: acknowledgementPlaces(profile.acknowledgement, entity),
-    // 204 is complete without a body (RFC 9110, 15.3.5), and of what is gone there is nothing more to say.
-    read: (status, json, body) =>
-      readAcknowledgement(profile, request, body === '' && (status === 204 || operation === 'delete') ? {} : json),
+    // Where the record has a name already, its status is all that an answer has to say.
+    read: (_status, json, body) => readAcknowledgement(profile, request, body === '' ? {} : json),
     gone: operation === 'delete' && expectedId !== null ? gone(expectedId) : undefined,
     successSetting: `service.endpoints.${endpointNames[entity][operation]}.successStatus`,
   };
@@ -120,7 +114,7 @@ export function amountsAt(total: string | undefined): ReadonlySet<string> {
   return new Set(['price', total?.split('.').at(-1) ?? 'total']);
 }
 
-/** Checks the body of a success answer. Unknown fields are welcome, missing or misshapen ones are not. */
+/** Checks the body of a success answer: a new record needs its id, and a total that is there has to be one. The rest may be missing. */
 function readAcknowledgement(
   profile: AcknowledgementProfile,
   request: AcknowledgementRequest,
@@ -140,12 +134,8 @@ function readAcknowledgement(
   const given = id === undefined ? null : String(id);
   const statePlace = isOrder ? places.orderState : places.customerState;
   const said = valueAt(value, statePlace);
-  const noState = isNewOrder ? whyNoState(said) : null;
-  if (noState !== null) return new Unusable({ code: 'unusable_text', place: statePlace, problem: noState });
-  const sum = isOrder ? totalAt(profile, value, isNewOrder) : null;
+  const sum = isOrder ? totalAt(profile, value) : null;
   if (sum instanceof Unusable) return sum;
-  const noTime = isNewOrder ? whyNoTime(valueAt(value, places.orderCreatedAt)) : null;
-  if (noTime !== null) return new Unusable({ code: 'unusable_text', place: places.orderCreatedAt, problem: noTime });
 
   const { expectedId, newId = null } = request;
   const serviceId = given ?? newId ?? expectedId;
@@ -154,7 +144,8 @@ function readAcknowledgement(
     return new Unusable({ code: 'other_record', found: outside(given), expected: expectedId });
   const isRenamed = newId !== null && serviceId === newId;
   const kept = newId !== null && !isRenamed ? ({ code: 'id_not_changed', serviceId, newId } as const) : null;
-  const state = acknowledgedText.safeParse(said).data;
+  // Nothing depends on the state: one that is no text is left out.
+  const state = acknowledgedState.safeParse(said).data;
   return {
     kind: 'delivered',
     serviceId,
@@ -168,11 +159,11 @@ function readAcknowledgement(
 /**
  * The total that an answer gives of an order; null: none, or none that `service.checkTotal` asks for.
  */
-function totalAt(profile: TotalProfile, answer: unknown, isRequired: boolean): number | null | Unusable {
+function totalAt(profile: TotalProfile, answer: unknown): number | null | Unusable {
   const place = profile.acknowledgement.orderTotal;
   const found = valueAt(answer, place) ?? null;
   if (Number.isSafeInteger(found)) return found as number;
-  if (profile.checkTotal === 'off' || (found === null && !isRequired)) return null;
+  if (profile.checkTotal === 'off' || found === null) return null;
   const problem = whyNoAmount(found, place, 'service.checkTotal');
   return problem && new Unusable(problem);
 }
@@ -203,6 +194,6 @@ export function readOrderAnswer(
   const status = valueAt(value, places.orderState);
   const noState = whyNoText(status);
   if (noState !== null) return new Unusable({ code: 'unusable_text', place: places.orderState, problem: noState });
-  const total = totalAt(profile, value, false);
+  const total = totalAt(profile, value);
   return total instanceof Unusable ? total : { status: status as string, total };
 }

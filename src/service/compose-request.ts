@@ -55,6 +55,8 @@ export interface SendRequest extends Passage {
   total?: string | null;
   /** The id that the service gave; null before the create is acknowledged. */
   serviceId: string | null;
+  /** An earlier request with this key may have taken effect; absent: none may. */
+  isRepeated?: boolean;
 }
 
 export interface ComposedRequest<Answer> {
@@ -119,6 +121,7 @@ export function composeRequest(
     expectedId: operation === 'create' && !isKnownByCode ? null : knownId,
     newId: isKnownByCode && operation === 'update' ? newCode(message, record.customer_code) : null,
     successStatus: endpoint.successStatus,
+    isRepeated: message.isRepeated ?? false,
     expectedTotal: hasBody ? totalToExpect(total, record.items) : null,
   });
   if (entity === 'customer' && operation === 'create')

@@ -2,7 +2,7 @@ import type { ServiceSettings } from '../config/sections/service.js';
 import type { AnswerPattern } from '../config/sections/service-answers.js';
 import type { Fact } from '../model/facts/fact.js';
 import { outside } from '../model/outside.js';
-import type { Entity } from '../model/record.js';
+import { type Entity, valueAt } from '../model/record.js';
 import { type Failure, type FoundRecord, Unusable } from '../model/verdict.js';
 import { errorBody, errorWords } from './answer-words.js';
 import { type AnswerPlaces, findFailureMark } from './failure-mark.js';
@@ -34,10 +34,14 @@ export function blockedMs(
   nowMs: number,
 ): number | null {
   const { status, headers } = answer;
+  const header = headers['retry-after']?.trim();
   // "Now" and a date in the past name no time.
   const named = retryAfterMs(headers['retry-after'], nowMs) || null;
   if (matchesAnswer(profile.answers.blocked, answer)) return named ?? profile.blockedSeconds * 1000;
-  return status === 403 ? named : null;
+  // A time that can't be read is one all the same; "now" and the past are none.
+  const isUnread = header !== undefined && header !== '' && retryAfterMs(header, nowMs) === null;
+  if (status !== 403) return null;
+  return isUnread ? profile.blockedSeconds * 1000 : named;
 }
 
 /** The kind of request, and the reader of its answer. */
@@ -57,6 +61,10 @@ export interface Expectation<Answer> {
   gone?: ((reason: Fact) => Answer) | undefined;
   /** Reads the record from an answer "already exists". */
   existing?: ((body: string) => FoundRecord | null) | undefined;
+  /**
+   * An earlier request with the same key may have made the record: any success that shows it answers as well. Absent: none may.
+   */
+  isRepeated?: boolean;
   /** The setting that names the success status of a write. */
   successSetting?: string;
 }
@@ -80,20 +88,13 @@ export function judge<Answer>(
   const isCutOff = exchange.kind === 'cut_off';
   const body = isCutOff ? '' : exchange.body;
 
-  const isAnswer = expected.answers.includes(status) && !isCutOff;
+  const isNamed = expected.answers.includes(status) && !isCutOff;
   const isSuccess = status >= 200 && status < 300 && !isCutOff;
-  const json = isAnswer || isSuccess ? parseAnswer(expected.places, body) : undefined;
+  const json = isNamed || isSuccess ? parseAnswer(expected.places, body) : undefined;
   // The service's own "no" comes with a success status, too. It is no proof that nothing took effect.
   const failure = isSuccess ? findFailureMark(json, expected.places, profile.errorBody) : null;
-  if (isAnswer && failure === null) {
-    const answer = expected.read(status, json, body);
-    if (!(answer instanceof Unusable)) return answer;
-    const isAcknowledgement = expected.asks !== 'look_up' && expected.asks !== 'read';
-    const { problem } = answer;
-    const code = isAcknowledgement ? 'no_acknowledgement' : 'unusable_answer';
-    const reason = { code, status, problem } as Fact;
-    return { kind: 'invalid', reason };
-  }
+  const answer = failure === null ? readNamed(expected, { status, body, json, isNamed, isSuccess }) : null;
+  if (answer !== null) return answer;
 
   const quotable = exchange.kind === 'answer' ? (exchange.quotable?.() ?? body) : body;
   // The record that a failed success echoes is no reason: it holds personal data, and equal refusals would not look equal.
@@ -131,6 +132,27 @@ export function judge<Answer>(
 
   const taken = { asks, status, reason, isCutOff, likeness, soundsBlocked: soundsBlocked.test(named.searched) };
   return asksForPatience(taken, headers['retry-after'], nowMs) ?? byStatus(taken) ?? byAnswer(expected, taken, body);
+}
+
+/** Reads an answer with one of the statuses that answer, or one to a repetition; null: it is none. */
+function readNamed<Answer>(
+  expected: Expectation<Answer>,
+  said: { status: number; body: string; json: unknown; isNamed: boolean; isSuccess: boolean },
+): Answer | Failure | null {
+  const { status, body, json, isNamed, isSuccess } = said;
+  // Many services answer 201 to the first request with a key, and 200 to the next; 202 promises only.
+  const isOfRepetition = expected.isRepeated === true && isSuccess && status !== 202;
+  if (!isNamed && !(isOfRepetition && showsId(json, expected.places))) return null;
+  const answer = expected.read(status, json, body);
+  if (!(answer instanceof Unusable)) return answer;
+  if (!isNamed) return null;
+  const isAcknowledgement = expected.asks !== 'look_up' && expected.asks !== 'read';
+  const code = isAcknowledgement ? 'no_acknowledgement' : 'unusable_answer';
+  return { kind: 'invalid', reason: { code, status, problem: answer.problem } as Fact };
+}
+
+function showsId(json: unknown, { id }: AnswerPlaces): boolean {
+  return id !== null && valueAt(json, id) !== undefined;
 }
 
 function conflict(

@@ -22,8 +22,12 @@ describe('being shut out for a while', () => {
   });
 
   it('is no 403 without a time: that is a lack of permission, and has no end', () => {
-    for (const header of [undefined, '0', 'soon', 'Mon, 01 Jun 2026 11:00:00 GMT'])
+    for (const header of [undefined, '', '0', 'Mon, 01 Jun 2026 11:00:00 GMT'])
       expect(wait(403, header)).to.equal(null);
+  });
+
+  it('is a 403 with a time that nobody can read, for the configured time', () => {
+    for (const header of ['soon', 'try in 5', '-5']) expect(wait(403, header)).to.equal(600_000);
   });
 
   it('is what the profile names, for the time that it says, or for the one that is configured', () => {

@@ -108,6 +108,43 @@ const table: { [row: string]: Row[] } = {
       request: orderUpdate,
       expected: { kind: 'delivered', serviceId: 'O-1' },
     },
+    ...[
+      ['a local time', { ...ack, created_at: '2026-06-01 12:00:00' }],
+      ['Unix time', { ...ack, created_at: 1_780_000_000 }],
+      ['no time', { ...ack, created_at: undefined }],
+      ['a number for its state', { ...ack, status: 1 }],
+      ['no state', { ...ack, status: undefined }],
+      ['no total', { ...ack, total: null }],
+      ['its id alone', { order_id: 'O-1' }],
+    ].map(([title, body]) => ({
+      title: `order with ${title}, on which nothing depends`,
+      exchange: answer(201, body),
+      expected: { kind: 'delivered' as const, serviceId: 'O-1', flag: null },
+    })),
+    ...[200, 203, 299].map((status) => ({
+      title: `order that a repetition shows with HTTP ${status}`,
+      exchange: answer(status, ack),
+      request: { ...order, isRepeated: true },
+      expected: { kind: 'delivered' as const, serviceId: 'O-1', flag: null },
+    })),
+    ...[200, 201].map((status) => ({
+      title: `order with HTTP ${status}, which is one of a list`,
+      exchange: answer(status, ack),
+      request: { ...order, successStatus: [201, 200] },
+      expected: { kind: 'delivered' as const, serviceId: 'O-1' },
+    })),
+    {
+      title: 'customer without a body',
+      exchange: answer(201),
+      request: customer,
+      expected: { kind: 'delivered', serviceId: 'C-1' },
+    },
+    {
+      title: 'update without a body',
+      exchange: answer(200),
+      request: orderUpdate,
+      expected: { kind: 'delivered', serviceId: 'O-1' },
+    },
     {
       title: 'update with 204, which has no body',
       exchange: answer(204),
@@ -135,14 +172,9 @@ const table: { [row: string]: Row[] } = {
       ['two ids', `{"order_id":"O-2",${JSON.stringify(ack).slice(1)}`],
       ['a total with more digits than a number holds', JSON.stringify(ack).replace('1300', '1300.00000000000000001')],
       ['an id without a letter', { ...ack, order_id: '' }],
-      ['a time without an offset', { ...ack, created_at: '2026-06-01T12:00:00' }],
-      ['a date', { ...ack, created_at: '2026-06-01' }],
-      ['a day that is none', { ...ack, created_at: '2026-02-30T12:00:00Z' }],
       ['a total in text', { ...ack, total: '1300' }],
       ['a fractional total', { ...ack, total: 13.5 }],
       ['a total beyond safe integers', JSON.stringify(ack).replace('1300', '9007199254740993')],
-      ['no total', { ...ack, total: undefined }],
-      ['no status', { ...ack, status: undefined }],
     ].map(([title, body]) => ({
       title: title as string,
       exchange: answer(201, body),
@@ -154,7 +186,6 @@ const table: { [row: string]: Row[] } = {
       request: customer,
       expected: { kind: 'invalid' },
     },
-    { title: 'customer, no body', exchange: answer(201), request: customer, expected: { kind: 'invalid' } },
     {
       title: 'another order',
       exchange: answer(200, { order_id: 'O-2' }),
@@ -168,6 +199,22 @@ const table: { [row: string]: Row[] } = {
         kind: 'invalid' as const,
         reason: `HTTP ${status}, but service.endpoints.createOrder.successStatus is 201. If the service acknowledges with ${status}, set service.endpoints.createOrder.successStatus to it.`,
       },
+    })),
+    ...[
+      ['without an id', 200, { result: 'ok' }],
+      ['without a body', 204, ''],
+      ['that only promises', 202, ack],
+    ].map(([title, status, body]) => ({
+      title: `a repetition ${title}`,
+      exchange: answer(status as number, body),
+      request: { ...order, isRepeated: true },
+      expected: { kind: 'invalid' as const },
+    })),
+    ...[200, 204].map((status) => ({
+      title: `HTTP ${status} without a body where another success is expected`,
+      exchange: answer(status),
+      request: { ...orderUpdate, successStatus: 201 },
+      expected: { kind: 'invalid' as const },
     })),
     {
       title: 'a new order with 204',
@@ -503,13 +550,13 @@ describe('the verdict', () => {
           if (verdict.kind !== 'delivered') return;
           delivered++;
           expect(received).to.include({ kind: 'answer', status: asked.successStatus });
-          const value = JSON.parse((received as { body: string }).body);
+          const { body: text } = received as { body: string };
+          const value = JSON.parse(text === '' ? '{}' : text);
           if (asked.entity === 'order' && asked.operation === 'create') {
             expect(String(value.order_id)).to.not.equal('');
-            expect(value.status).to.be.a('string').and.not.equal('');
-            expect(value.created_at).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/);
-            expect(Number.isSafeInteger(value.total)).to.equal(true);
-            expect(verdict.flag === null).to.equal(value.total === 1300);
+            const total = value.total ?? null;
+            expect(total === null || Number.isSafeInteger(total)).to.equal(true);
+            expect(verdict.flag === null).to.equal(total === null || total === 1300);
             expect(verdict.serviceId).to.equal(String(value.order_id));
           } else {
             expect(verdict.serviceId).to.equal(asked.expectedId);

@@ -73,12 +73,15 @@ export const acknowledgementSettings = group('Where the fields of an acknowledge
   ),
   customerState: within('status', 'Where the answer gives the state of the customer, if it does.'),
   orderId: within('order_id', 'Where the answer names the order.'),
-  orderState: within('status', 'Where the answer gives the state of the order.'),
+  orderState: within('status', 'Where the answer gives the state of the order, if it does.'),
   orderTotal: within(
     'total',
-    'Where the answer gives the total. A created order needs it, unless service.checkTotal is off.',
+    'Where the answer gives the total, if it does. It is compared unless service.checkTotal is off.',
   ),
-  orderCreatedAt: within('created_at', 'Where the answer says when the order was created: ISO 8601 with an offset.'),
+  orderCreatedAt: within(
+    'created_at',
+    'Where an answer says when the order was created. Acknowledgements need none; a look-up takes no order for ours that was made before ours was sent.',
+  ),
 });
 
 export type AcknowledgementSettings = z.output<typeof acknowledgementSettings>;

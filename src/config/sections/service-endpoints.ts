@@ -5,6 +5,12 @@ const pathTemplate = (meaning: string) =>
   textLike(/^\/(?!\/)[^?#\s]*$/, 'a path that begins with one / and has no query').describe(meaning);
 
 const success = (standard: number, meaning: string) => whole(200, 299).default(standard).describe(meaning);
+const successes = (standard: number) =>
+  z
+    .union([whole(200, 299), z.array(whole(200, 299)).min(1)])
+    .default(standard)
+    .describe('The status that means done, or a list of them.')
+    .meta({ allowed: 'a whole number from 200 to 299, or a list of them' });
 const absent = (meaning: string) => whole(400, 499).default(404).describe(meaning);
 const doneStatus = 'The only status that means done.';
 
@@ -17,7 +23,7 @@ const endpoint = (method: 'POST' | 'DELETE', path: string, successStatus: number
   group(meaning, {
     method: z.enum(['POST', 'PATCH', 'PUT', 'DELETE']).default(method).describe('HTTP method.'),
     path: changePath(path),
-    successStatus: success(successStatus, doneStatus),
+    successStatus: successes(successStatus),
   });
 
 const updateEndpoint = (path: string, meaning: string) =>
@@ -27,7 +33,7 @@ const updateEndpoint = (path: string, meaning: string) =>
       'HTTP method. PUT carries the whole record, any other method only the fields that changed.',
     ),
     path: changePath(path),
-    successStatus: success(200, doneStatus),
+    successStatus: successes(200),
   });
 
 const templates = z.record(text, text).meta({ allowed: 'names and values, such as {note: "{note}"}' });

@@ -197,11 +197,16 @@ class LaneTally {
     const { nowMs } = this;
     const health = this.#health;
     // Sixteen requests under way are told to slow down at the same time: that is once, not sixteen times.
-    if (nowMs >= health.throttledUntil) health.throttles++;
+    const isOldNews = sentAtMs !== null && sentAtMs < health.throttledSince;
+    if (nowMs >= health.throttledUntil && !isOldNews) health.throttles++;
+    // "Now" is heeded once. A service that goes on like that would be asked ten times a second.
+    if (retryAfterMs === 0 && health.throttles <= 1 && nowMs >= health.throttledUntil) {
+      health.throttledSince = nowMs;
+      return;
+    }
     const doublings = Math.min(Math.max(health.throttles - 1, 0), 6);
     const ownWait = Math.min(60_000, Math.max(this.settings.windowMs, 1_000) * 2 ** doublings);
-    // "Now" and a date in the past name no time: heeded to the letter, they would have us ask ten times a second.
-    // And where it names none, it does not take back a time that it named before. Nor does what was under way when we were
+    // "Now" and a date in the past name no time. And where it names none, it does not take back a time that it named before. Nor does what was under way when we were
     // told to wait: a block of an hour does not end because a request sent before it was answered "in a second".
     const until = nowMs + (retryAfterMs || ownWait);
     const isNews = Boolean(retryAfterMs) && (sentAtMs ?? 0) > health.throttledSince;

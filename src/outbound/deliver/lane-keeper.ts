@@ -72,7 +72,11 @@ export class LaneKeeper {
     const throttled = pauses.find(({ cause }) => cause === 'throttled');
     const effects = laneEffects(
       // On record, because another process may have written it, and an operator may have ended it.
-      { ...this.#health, throttledUntil: throttled?.until_at ?? 0, throttledSince: throttled?.since_at ?? 0 },
+      {
+        ...this.#health,
+        throttledUntil: throttled?.until_at ?? 0,
+        throttledSince: throttled?.since_at ?? this.#health.throttledSince,
+      },
       outcomes,
       {
         outageAfterFailures: delivery.outageAfterFailures,

@@ -5,6 +5,7 @@ import { outside } from '../../model/outside.js';
 import { redact } from '../../model/redact.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import { errorBody, errorWords } from '../answer-words.js';
+import { parseJson } from '../parse-json.js';
 import { retryAfterMs } from '../rate-limit/rate-limit-headers.js';
 import type { WireExchange } from '../wire/wire-exchange.js';
 import type { CredentialFault } from './credential.js';
@@ -97,8 +98,8 @@ export async function requestToken(
     const token = given.access_token;
     const status = response.status;
     if (given.token_type !== 'bearer')
-      return unavailable(tokenUrl, { code: 'wrong_token_type', status, type: outside(given.token_type) });
-    if (!/^[\x21-\x7e]+$/.test(token)) return unavailable(tokenUrl, { code: 'unsendable_token', status });
+      return refused(tokenUrl, { code: 'wrong_token_type', status, type: outside(given.token_type) });
+    if (!/^[\x21-\x7e]+$/.test(token)) return refused(tokenUrl, { code: 'unsendable_token', status });
     return { kind: 'token', token, lifetimeMs: given.expires_in === undefined ? null : given.expires_in * 1000 };
   } catch (error) {
     if (error instanceof NoAnswer)
@@ -134,8 +135,18 @@ function authenticationOf({ authentication }: OauthSettings, secret: string | nu
 }
 
 function responseOf({ status, headers, body }: Extract<WireExchange, { kind: 'answer' }>): Response {
-  return new Response(bodiless.has(status) ? null : body, { status, headers });
+  return new Response(bodiless.has(status) ? null : usable(body), { status, headers });
 }
+
+/** The grant without what the library refuses and nothing depends on: a null, a list of scopes, a type that is left out. */
+function usable(body: string): string {
+  const grant = parseJson(body) as { [name: string]: unknown } | undefined;
+  if (typeof grant?.access_token !== 'string') return body;
+  const said = Object.entries(grant).filter(([name, value]) => value !== null && (name !== 'scope' || isText(value)));
+  return JSON.stringify({ token_type: 'bearer', ...Object.fromEntries(said) });
+}
+
+const isText = (value: unknown) => typeof value === 'string';
 
 function noToken(tokenUrl: string, reason: Fact): Fact {
   return { code: 'no_token', tokenUrl, reason };
@@ -143,6 +154,11 @@ function noToken(tokenUrl: string, reason: Fact): Fact {
 
 function unavailable(tokenUrl: string, reason: Fact, retryAfterMs: number | null = null): Refusal {
   return { kind: 'fault', fault: { kind: 'unavailable', reason: noToken(tokenUrl, reason), tls: false }, retryAfterMs };
+}
+
+/** A person has to look: the same would come again. */
+function refused(tokenUrl: string, reason: Fact): Refusal {
+  return { kind: 'fault', fault: { kind: 'refused', reason: noToken(tokenUrl, reason) }, retryAfterMs: null };
 }
 
 type Refusal = Extract<TokenAnswer, { kind: 'fault' }>;
@@ -170,12 +186,14 @@ function judgeTokenRefusal(
   const named = retryAfterMs(headers['retry-after'], nowMs);
   // A granted token is never quoted, whichever success it came with.
   const isGrant = status >= 200 && status < 300;
+  // A page may come from what stands before a token endpoint that is down; JSON is what it grants.
+  const isItsOwn = typeof parseJson(answer.body) === 'object';
+  if (isGrant && isItsOwn) return refused(tokenUrl, { code: 'unusable_token', status, message });
   if (isGrant) return unavailable(tokenUrl, { code: 'unusable_token', status, message }, named);
   const words = errorBody(answer.body);
   const { code } = words;
   const refuses = status >= 300 && status < 500 && status !== 408 && status !== 429;
   const reason: Fact = { code: refuses ? 'http_refused' : 'http_failed', status, ...errorWords(words) };
-  if (refuses && !(code !== null && passing.has(code)))
-    return { kind: 'fault', fault: { kind: 'refused', reason: noToken(tokenUrl, reason) }, retryAfterMs: null };
+  if (refuses && !(code !== null && passing.has(code))) return refused(tokenUrl, reason);
   return unavailable(tokenUrl, reason, named);
 }

@@ -67,7 +67,7 @@ function wholeNumber(text: string | undefined): number | null {
 }
 
 function spanMs(text: string | undefined, nowMs: number): number | null {
-  const seconds = text !== undefined && /^\d{1,15}(\.\d+)?$/.test(text.trim()) ? Number(text.trim()) : null;
+  const seconds = text !== undefined && /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text.trim()) : null;
   if (seconds === null) return null;
   // Some write Unix time in milliseconds.
   if (seconds >= epochFrom * 1000) return bounded(seconds - nowMs);
@@ -75,29 +75,37 @@ function spanMs(text: string | undefined, nowMs: number): number | null {
 }
 
 function bounded(ms: number): number {
-  return Math.min(Math.max(0, ms), longestMs);
+  return Math.ceil(Math.min(Math.max(0, ms), longestMs));
 }
 
 const month = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)';
 const time = '\\d{2}:\\d{2}:\\d{2}';
-/** The three forms of RFC 9110, 5.6.7, and the ISO form that some services write. */
+const zone = '(?:GMT|UTC?|Z|[+-]\\d{2}:?\\d{2})';
+/** The three forms of RFC 9110, 5.6.7, the form of RFC 2822 that PHP writes, and the ISO form, each with any zone. */
 const dateForms = new RegExp(
-  `^(?:[A-Z][a-z]{2}, \\d{2} ${month} \\d{4} ${time} GMT` +
+  `^(?:[A-Z][a-z]{2}, \\d{1,2} ${month} \\d{4} ${time} ${zone}` +
     `|[A-Z][a-z]+, \\d{2}-${month}-\\d{2} ${time} GMT` +
     `|[A-Z][a-z]{2} ${month} [ \\d]\\d ${time} \\d{4}` +
-    '|\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?:Z|[+-]\\d{2}:\\d{2}))$',
+    `|\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)? ?${zone})$`,
 );
+const zoneAtEnd = new RegExp(`${zone}$`);
 
 /**
- * The time that the service asks us to wait: seconds or an HTTP date (RFC 9110, 10.2.3).
+ * Reads how long the service asks us to wait: seconds or an HTTP date (RFC 9110, 10.2.3), and what services write instead, such as
+ * `2.0`, `120s`, a list, or Unix time.
  * @returns milliseconds, at most a day; 0 for a date in the past; null when the header is absent or makes no sense
  */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | null {
   if (header === undefined) return null;
-  const text = header.trim();
-  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, longestMs);
+  const text = header
+    .trim()
+    .replace(/^"(.*)"$/, '$1')
+    .trim();
   const date = httpDateMs(text);
-  return date === null ? null : Math.min(Math.max(0, date - nowMs), longestMs);
+  if (date !== null) return bounded(date - nowMs);
+  // A date has a comma as well, so a list is looked for in what is none.
+  const [, seconds] = /^(\d+(?:\.\d+)?) ?s?$/.exec(text.split(',')[0] as string) ?? [];
+  return spanMs(seconds, nowMs);
 }
 
 /** A date in a header, in milliseconds since 1970; null where it is none. */
@@ -105,7 +113,7 @@ export function httpDateMs(text: string): number | null {
   // Date.parse alone takes "try in 5" for a day in May 2001: the past, and so no wait at all.
   if (!dateForms.test(text)) return null;
   // The form without a zone is in GMT too; Date.parse would take it for local time.
-  const date = Date.parse(/(?:GMT|Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text} GMT`);
+  const date = Date.parse(zoneAtEnd.test(text) ? text.replace(/ UT$/, ' UTC') : `${text} GMT`);
   return Number.isNaN(date) ? null : date;
 }
 

@@ -186,17 +186,32 @@ describe('slowing down', () => {
     const lane = new Lane();
     const waits: number[] = [];
     for (let i = 0; i < 8; i++) {
-      const until = lane.settle(of(throttled())).pauses[0]?.until_at as number;
+      const until = lane.settle(of(throttled(), null, lane.now)).pauses[0]?.until_at as number;
       waits.push(until - lane.now);
       lane.now = until;
     }
     expect(waits).to.deep.equal([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
     lane.settle(of(ok));
-    expect((lane.settle(of(throttled())).pauses[0]?.until_at as number) - lane.now).to.equal(1_000);
+    expect((lane.settle(of(throttled(), null, lane.now)).pauses[0]?.until_at as number) - lane.now).to.equal(1_000);
   });
 
-  it('takes "now" and a date in the past for no time: it never asks ten times a second', () => {
-    expect(waitOf(new Lane().settle(of(throttled(0))))).to.equal(1_000);
+  it('goes on at once where it is told "now", and waits longer each time where that is no way through', () => {
+    const lane = new Lane();
+    lane.now += 10;
+    const together = Array.from({ length: 16 }, () => of(throttled(0)));
+    expect(lane.settle(...together.slice(0, 10)).pauses, 'all were sent before it was told').to.deep.equal([]);
+    lane.now += 20;
+    expect(lane.settle(...together.slice(10)).pauses).to.deep.equal([]);
+    const waits: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      lane.now += 10;
+      const until = lane.settle(of(throttled(0), null, lane.now)).pauses[0]?.until_at as number;
+      waits.push(until - lane.now);
+      lane.now = until;
+    }
+    expect(waits).to.deep.equal([2_000, 4_000, 8_000]);
+    lane.settle(of(ok));
+    expect(lane.settle(of(throttled(0), null, lane.now)).pauses).to.deep.equal([]);
   });
 
   it('counts what was under way together as once', () => {

@@ -50,6 +50,10 @@ export const provenElsewhere: Readonly<Record<string, Proof>> = {
     file: 'outbound/deliver/profile.test.ts',
     test: 'and keeps it in the record gets no key with a change',
   },
+  'service.acknowledgement.orderCreatedAt': {
+    file: 'outbound/deliver/decide-look-up.test.ts',
+    test: 'other lines, the mark of a removal or an earlier date prove nothing, unless the key led to it',
+  },
   'service.idempotency.lifetimeHours': endpoints('says how long a key is remembered'),
   'service.idempotency.replaysRefusals': {
     file: 'outbound/deliver/changes.test.ts',

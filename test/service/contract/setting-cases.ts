@@ -183,9 +183,7 @@ export const settingCases: readonly SettingCase[] = [
   ...(
     [
       ['orderId', 'order_id', { id: 'O-1', state: 'accepted' }],
-      ['orderTotal', 'total', { id: 'O-1', state: 'accepted' }],
       ['orderState', 'status', { id: 'O-1', state: 'accepted' }],
-      ['orderCreatedAt', 'created_at', { id: 'O-1', state: 'accepted' }],
     ] as const
   ).map(
     ([name, field, expected]): SettingCase => ({
@@ -196,6 +194,13 @@ export const settingCases: readonly SettingCase[] = [
       expected,
     }),
   ),
+  {
+    setting: 'service.acknowledgement.orderTotal',
+    service: { acknowledgement: { orderTotal: 'moved.it' } },
+    replies: [moved('total', 'moved')],
+    observe: ({ sent: { verdict } }) => verdict.kind === 'delivered' && (verdict.total ?? null),
+    expected: acknowledgement.total,
+  },
   {
     setting: 'service.acknowledgement.customerId',
     service: { acknowledgement: { customerId: 'id' } },

@@ -74,6 +74,19 @@ describe('an answer to a request for a token', () => {
     expect(await ask(answer(200, json(endless)))).to.include({ lifetimeMs: null });
   });
 
+  it('is a token where what does not matter is missing or of another form', async () => {
+    const { token_type: _, ...untyped } = good;
+    for (const grant of [
+      untyped,
+      { ...good, token_type: null },
+      { ...good, scope: ['a', 'b'] },
+      { ...good, scope: null },
+    ])
+      expect(await ask(answer(200, json(grant)))).to.include({ kind: 'token', token: 'a-token', lifetimeMs: 60_000 });
+    const endless = { ...good, expires_in: null };
+    expect(await ask(answer(200, json(endless)))).to.include({ kind: 'token', lifetimeMs: null });
+  });
+
   const cases: [string, WireExchange, string, RegExp][] = [
     ['invalid_client', answer(401, json({ error: 'invalid_client' })), 'refused', /HTTP 401 invalid_client/],
     [
@@ -90,9 +103,9 @@ describe('an answer to a request for a token', () => {
     ['500', answer(500, 'oops'), 'unavailable', /HTTP 500/],
     ['204', answer(204, ''), 'unavailable', /./],
     ['HTML with 200', answer(200, '<html>', { 'content-type': 'text/html' }), 'unavailable', /HTTP 200/],
-    ['no token', answer(200, '{}'), 'unavailable', /access_token/],
-    ['a token of another kind', answer(200, json({ ...good, token_type: 'mac' })), 'unavailable', /./],
-    ['a token that no header carries', answer(200, json({ ...good, access_token: 'a\nb' })), 'unavailable', /header/],
+    ['no token', answer(200, '{}'), 'refused', /access_token/],
+    ['a token of another kind', answer(200, json({ ...good, token_type: 'mac' })), 'refused', /./],
+    ['a token that no header carries', answer(200, json({ ...good, access_token: 'a\nb' })), 'refused', /header/],
     ['a deadline', { kind: 'timeout', reason: legacy('too late') }, 'unavailable', /too late/],
     ['a cut body', { kind: 'cut_off', status: 200, headers: {}, reason: legacy('cut') }, 'unavailable', /cut/],
     ['a bad certificate', { kind: 'unreachable', reason: legacy('who?'), tls: true }, 'unavailable', /who/],

@@ -25,11 +25,22 @@ describe('Retry-After', () => {
     // V8's Date.parse takes these for days of 2001: the past, and so no wait at all.
     ['a word and a figure', 'soon 5', null],
     ['words with a unit', 'try again in 30 seconds', null],
-    ['a fraction', '1.5', null],
+    ['a fraction', '1.5', 1_500],
+    ['a whole number as a fraction', '7.0', 7_000],
+    ['seconds with their unit', '120s', 120_000],
+    ['seconds in quotes', '"120"', 120_000],
+    ['Unix time', String(nowMs / 1000 + 3), 3_000],
+    ['Unix time in milliseconds', String(nowMs + 3_000), 3_000],
+    ['Unix time in the past', String(nowMs / 1000 - 3), 0],
+    ['a date of RFC 2822', 'Mon, 01 Jun 2026 14:00:30 +0200', 30_000],
+    ['a date in UTC', 'Mon, 1 Jun 2026 12:00:30 UTC', 30_000],
+    ['a date in ISO form with an offset without a colon', '2026-06-01T12:00:30.000+0000', 30_000],
+    ['a date in ISO form with a blank', '2026-06-01 12:00:30Z', 30_000],
+    ['a date in quotes', '"Mon, 01 Jun 2026 12:00:30 GMT"', 30_000],
     ['a negative', '-5', null],
     ['an exponent', '1e3', null],
     ['a date that is none', 'Mon, 99 Jun 2026 12:00:30 GMT', null],
-    ['two values', '5, 10', null],
+    ['two values: the first', '5, 10', 5_000],
   ];
   for (const [title, header, expected] of cases) {
     it(`${title}: ${expected} ms`, () => {
