@@ -13,10 +13,12 @@ const STOP_TIMEOUT_MS = 15_000;
 const START_ATTEMPTS = 3;
 const CONNECT_INTERVAL_MS = 20;
 
-/** The start of one database server, and the proof that it is this one that answers. */
+/** The start of one server, and the proof that it is this one that answers. */
 export interface ServerCommand {
   executable: string;
   arguments: readonly string[];
+  /** Its own environment and working directory; by default those of this process. */
+  place?: { env: NodeJS.ProcessEnv; cwd: string };
   logFile: string;
   /** The account that it runs as, where it refuses ours. */
   account?: Account | undefined;
@@ -31,7 +33,7 @@ export interface Account {
   gid: number;
 }
 
-/** One run of a database server, from its start to its exit. */
+/** One run of a server, from its start to its exit. */
 export interface ServerProcess {
   readonly isRunning: boolean;
   /** As `kill -9`, or a power cut to the process and its children. Resolves when they are gone. */
@@ -49,7 +51,11 @@ export interface ServerProcess {
  */
 export async function startServerProcess(command: ServerCommand, watchdog: Watchdog): Promise<ServerProcess> {
   const log = openSync(command.logFile, 'a', 0o600);
-  const child = spawn(command.executable, command.arguments, { stdio: ['ignore', log, log], ...command.account });
+  const child = spawn(command.executable, command.arguments, {
+    stdio: ['ignore', log, log],
+    ...command.account,
+    ...command.place,
+  });
   closeSync(log);
   const exited = new Promise<void>((resolve) => {
     child.once('exit', () => resolve());

@@ -1,0 +1,148 @@
+import { expect } from 'chai';
+import { createSampleErp, type SampleErpTarget } from '../../src/lab/sample-erp/create-sample-erp.js';
+import { isFullMatrix } from '../store/stores.js';
+import { cancelSampleOrder, editSampleLine } from '../support/change-sample-erp.js';
+import { type Directus, startDirectus } from '../support/directus.js';
+import { openSqlite } from '../support/sqlite-file.js';
+import { useTempDir } from '../support/temp-dir.js';
+import { makeShop, others, service } from './directus-shape.js';
+import { expectedCustomers, expectedOrders } from './expected-records.js';
+import { canary, Installation } from './installation.js';
+
+const customers = 5;
+const orders = 40;
+
+if (isFullMatrix)
+  describe('Directus, a service that other people wrote', function () {
+    // The first time, it is installed.
+    this.timeout(900_000);
+    const dir = useTempDir();
+    let directus: Directus;
+    let waybill: Installation;
+    let erp: SampleErpTarget & { type: 'sqlite' };
+    const cancelled = new Set<string>();
+
+    before(async () => {
+      directus = await startDirectus(canary.token);
+      await makeShop(directus);
+      erp = { type: 'sqlite', file: dir.file('erp.sqlite') };
+      await createSampleErp({ target: erp, customers, orders });
+      waybill = new Installation({
+        folder: dir.path,
+        serviceUrl: directus.url,
+        erp,
+        store: { type: 'sqlite' },
+        settings: {
+          ...others,
+          schedule: { capture: '*/1 * * * * *' },
+          delivery: { backoffBaseSeconds: 0.2, probeSeconds: 1 },
+          service: { ...service, baseUrl: directus.url },
+        },
+      });
+    });
+    after(() => directus?.stop());
+
+    // biome-ignore lint/suspicious/noExplicitAny: the test names what it selects
+    const select = (file: string, sql: string): any[] => {
+      const database = openSqlite(file, { readonly: true });
+      try {
+        return database.prepare(sql).all();
+      } finally {
+        database.close();
+      }
+    };
+    const inErp = (sql: string) => {
+      const database = openSqlite(erp.file);
+      database.exec(sql);
+      database.close();
+    };
+    const there = (sql: string) => select(directus.file, sql);
+    const succeeds = async (code: number, ...argv: string[]) => {
+      const run = await waybill.run(...argv);
+      expect(run.code, `${argv.join(' ')}\n${run.stdout}${run.stderr}`).to.equal(code);
+      return run;
+    };
+
+    /** Both databases hold the same customers and orders, each once. */
+    const bothAgree = async () => {
+      const erpTables = { query: async (sql: string) => select(erp.file, sql) };
+      const rows = there('SELECT id, client_reference, customer_code, note, status, total FROM orders ORDER BY id');
+      const items = there('SELECT order_id, sku, qty, price FROM order_items ORDER BY order_id, id');
+      const standing = rows.filter(({ status }) => status === 'confirmed');
+      const asSent = standing.map(({ id, customer_code, note, total }) => ({
+        customer_code,
+        note,
+        items: items.filter((item) => item.order_id === id).map(({ sku, qty, price }) => ({ sku, qty, price })),
+        total,
+      }));
+      const byNote = (a: { note: string }, b: { note: string }) => a.note.localeCompare(b.note);
+      const expected = [...(await expectedOrders(erpTables)).values()];
+      expect(asSent.sort(byNote)).to.deep.equal(expected.sort(byNote));
+      expect(rows.filter(({ status }) => status !== 'confirmed').map(({ note }) => note)).to.have.members([
+        ...cancelled,
+      ]);
+      expect(items.filter(({ order_id }) => !rows.some(({ id }) => id === order_id))).to.deep.equal([]);
+      expect(rows.every(({ client_reference }) => client_reference)).to.equal(true);
+
+      const known = there(
+        'SELECT customer_code, name, email, street, postcode, city, country FROM customers ORDER BY customer_code',
+      ).map((row) => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)));
+      const codes = await expectedCustomers(erpTables);
+      expect(known).to.deep.equal([...codes.keys()].sort().map((code) => codes.get(code)));
+    };
+    const references = () => there('SELECT note, id, client_reference FROM orders ORDER BY id');
+
+    it('gets every customer and every order once', async () => {
+      await succeeds(0, 'sync');
+      await bothAgree();
+      const seen = references();
+      await succeeds(0, 'sync');
+      expect(references()).to.deep.equal(seen);
+    });
+
+    it('follows changes and cancellations, and keeps the key of each create', async () => {
+      const seen = references();
+      const [first, second, third] = select(
+        erp.file,
+        `SELECT o.id, o.order_no, (SELECT COUNT(*) FROM sales_order_lines l WHERE l.order_id=o.id) AS lines
+           FROM sales_orders o WHERE o.status='confirmed' AND o.currency='EUR' AND o.created_at>='2026-01-01'
+          ORDER BY lines DESC, o.id`,
+      );
+      await editSampleLine(erp, first.id, 1, 77);
+      inErp(`DELETE FROM sales_order_lines WHERE order_id=${second.id} AND line_no=1;
+             UPDATE sales_orders SET total=(SELECT ROUND(SUM(qty*unit_price), 2) FROM sales_order_lines
+               WHERE order_id=${second.id}) WHERE id=${second.id};
+             UPDATE customers SET name='Renamed & Sons', updated_at='2027-01-01' WHERE id=1`);
+      await cancelSampleOrder(erp, third.id);
+      cancelled.add(third.order_no);
+      await succeeds(0, 'sync');
+      await bothAgree();
+      expect(
+        there('SELECT COUNT(*) AS n FROM order_items i JOIN orders o ON o.id=i.order_id WHERE i.qty=77'),
+      ).to.deep.equal([{ n: 1 }]);
+      expect(references()).to.deep.equal(seen);
+    });
+
+    it('shows its unpaid invoices', async () => {
+      const code = there('SELECT customer_code FROM customers LIMIT 1')[0].customer_code;
+      await directus.request(
+        'POST',
+        '/items/invoices',
+        Array.from({ length: 230 }, (_, n) => ({
+          invoice_no: `R-${1000 + n}`,
+          customer_code: code,
+          amount: 1000 + n,
+          due_date: '2026-12-24',
+          status: n % 5 === 0 ? 'paid' : 'unpaid',
+        })),
+      );
+      const pull = async () => JSON.parse((await succeeds(0, 'sync', 'pull', '--json')).stdout).pull;
+      expect(await pull()).to.include({ outcome: 'proven', unpaid: 184 });
+      await directus.request('PATCH', '/items/invoices/R-1001', { status: 'paid' });
+      await directus.request('DELETE', '/items/invoices/R-1002');
+      expect(await pull()).to.include({ outcome: 'proven', unpaid: 182 });
+      const { invoices } = JSON.parse((await succeeds(0, 'invoices', '--limit', '500', '--json')).stdout);
+      const unpaid = 'SELECT invoice_no, customer_code, amount, due_date, status FROM invoices';
+      expect(invoices).to.deep.equal(there(`${unpaid} WHERE status='unpaid' ORDER BY invoice_no`));
+    });
+  });
