@@ -140,8 +140,11 @@ async function claimedRecord(
   { messageId, entity, serviceId }: SaidClaim,
 ): Promise<(ClaimedRecord & { bound: BoundRecord }) | null> {
   const [row] = await tx.rows<{ number: string | null; idempotencyKey: string | null; record: string | null }>(
-    `SELECT m.number, m.idempotency_key, b.record FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id
-      WHERE m.id=?`,
+    `SELECT m.number, b.record,
+            (SELECT c.idempotency_key FROM outbox_message c
+              WHERE c.entity=m.entity AND c.source_key=m.source_key AND c.operation='create' AND c.revision<=m.revision
+              ORDER BY c.revision DESC LIMIT 1) AS idempotency_key
+       FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id WHERE m.id=?`,
     [messageId],
   );
   if (!row) return null;

@@ -24,7 +24,7 @@ export interface BoundRecord {
   serviceId: string;
   /** As it was sent last; null: not known. */
   record: Fields | null;
-  /** The time of its create; null: not known any more. */
+  /** The key of its create; null: not known any more. */
   idempotencyKey: string | null;
 }
 

@@ -85,6 +85,36 @@ onAnyLab('what a person says is at the service', (kit) => {
   const said = (plan: ActionPlan) => tell(leftIn(plan)[0]?.why as Fact);
   const bound = () => kit.rows("SELECT service_id, said_by, said_check FROM binding WHERE entity='order'");
 
+  it('is asked for by the key of the create, also where the claim is about a change', async () => {
+    const lookUpOrder = {
+      path: '/v1/orders',
+      query: { idempotency_key: '{idempotency_key}' },
+      list: 'data',
+      id: 'order_id',
+      match: { note: '{note}' },
+      total: 'total',
+    };
+    const settings = { service: { endpoints: { lookUpOrder } } };
+    const lab = await kit.start({ customers: 1, orders: 1, settings });
+    await lab.capture();
+    await lab.deliver();
+    const serviceId = lab.sandbox.ledger().orders[0]?.order_id as string;
+    const [{ source_key: key }] = await kit.rows("SELECT source_key FROM binding WHERE entity='order'");
+    await editSampleLine(lab.erp, Number(key), 1, 77);
+    await lab.capture({ sweep: true });
+    await kit.store.transaction('lose the answer', (tx) =>
+      tx.run(
+        `UPDATE outbox_message SET ${forged.parked}, park_class='unproven', idempotency_key='of-the-change'
+          WHERE operation='update'`,
+      ),
+    );
+    const [{ id }] = await kit.rows("SELECT id FROM outbox_message WHERE operation='update'");
+    const claims = [{ messageId: Number(id), entity: 'order' as const, serviceId }];
+    const checks = await checkClaims(lab.context, () => lab.client, claims);
+    // The change has not arrived, but the order is there.
+    expect(checks.get(Number(id))).to.deep.include({ kind: 'differs', reason: 'it differs in items, total' });
+  });
+
   it('is asked for first: another record under the id is shown beside ours, and not bound', async () => {
     const { lab, number, stranger } = await start();
     const { plan, acted } = await say(lab, stranger);

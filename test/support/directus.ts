@@ -43,6 +43,7 @@ export async function startDirectus(token: string): Promise<Directus> {
     PATH: process.env.PATH,
     HOME: folder,
     TMPDIR: folder,
+    TZ: 'UTC',
     HOST: '127.0.0.1',
     PORT: String(port),
     PUBLIC_URL: `http://127.0.0.1:${port}`,

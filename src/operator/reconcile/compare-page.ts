@@ -53,7 +53,7 @@ export async function knownPage(
       entity,
       serviceId: bound.serviceId,
       record: recordSent(bound.acknowledged, row),
-      idempotencyKey: known.newest?.operation === 'create' ? known.newest.idempotencyKey : null,
+      idempotencyKey: known.createKey,
     })),
   );
   const moved = await movedSince(context, entity, pairs);

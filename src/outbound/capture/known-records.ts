@@ -22,6 +22,8 @@ export interface KnownRecord {
           removal: Removal | null;
         })
     | null;
+  /** The key of its newest create, by which a service that keeps keys knows the record; null: not known any more. */
+  createKey: string | null;
   /** A request about it is under way (`sending`), or may have reached the service; absent: neither. */
   unproven?: 'sending' | 'sent';
   binding: (KnownBinding & KnownDetails) | null;
@@ -46,7 +48,7 @@ export async function knownRecords(
   lock = false,
 ): Promise<Map<string, KnownRecord>> {
   const known = new Map<string, KnownRecord>(
-    sourceKeys.map((key) => [key, { newest: null, binding: null, closed: null }]),
+    sourceKeys.map((key) => [key, { newest: null, createKey: null, binding: null, closed: null }]),
   );
   if (sourceKeys.length === 0) return known;
   const keys = padded([...known.keys()]);
@@ -66,13 +68,19 @@ export async function knownRecords(
   );
   for (const { sourceKey, ...message } of messages) {
     const newest = withFact(message, 'reason');
-    const { state, parkClass, firstSentAt } = newest;
+    const { state, parkClass, firstSentAt, operation, idempotencyKey } = newest;
     const wasSent =
       firstSentAt !== null && parkClass !== 'refused' && ['pending', 'parked', 'discarded'].includes(state);
     const isDoubted = wasSent || (state === 'parked' && (parkClass === 'conflict' || parkClass === 'unproven'));
     const sent = isDoubted || state === 'in_doubt' ? 'sent' : undefined;
     const unproven = state === 'sending' ? state : sent;
-    note({ sourceKey, newest, ...(unproven && known.get(sourceKey)?.unproven !== 'sending' && { unproven }) });
+    const created = operation === 'create' ? { createKey: idempotencyKey } : {};
+    note({
+      sourceKey,
+      newest,
+      ...created,
+      ...(unproven && known.get(sourceKey)?.unproven !== 'sending' && { unproven }),
+    });
   }
   const bindings = await tx.rows(
     `SELECT b.source_key, b.revision, b.generation, b.content_hash, b.mapping_fingerprint, b.identity,

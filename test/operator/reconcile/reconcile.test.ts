@@ -95,6 +95,33 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     expect(new Set(attempts.map(({ verdict }) => verdict))).to.deep.equal(new Set(['read']));
   });
 
+  it('asks by the key of the create, also for what was changed since', async () => {
+    const lookUpOrder = {
+      path: '/v1/orders',
+      query: { idempotency_key: '{idempotency_key}' },
+      list: 'data',
+      id: 'order_id',
+      match: { note: '{note}' },
+      total: 'total',
+    };
+    const lab = await delivered({ customers: 2, orders: 4 }, { service: { endpoints: { lookUpOrder } } });
+    const [first] = await idsByKey();
+    await lab.changeErp('UPDATE sales_order_lines SET qty=qty+1 WHERE order_id=? AND line_no=1', [Number(first?.[0])]);
+    await lab.changeErp(
+      `UPDATE sales_orders SET updated_at='2027-01-01',
+         total=(SELECT ROUND(SUM(qty*unit_price), 2) FROM sales_order_lines WHERE order_id=sales_orders.id) WHERE id=?`,
+      [Number(first?.[0])],
+    );
+    await lab.capture();
+    await lab.deliver();
+    expect(
+      await kit.rows("SELECT state FROM outbox_message WHERE entity='order' AND operation='update'"),
+    ).to.deep.equal([{ state: 'delivered' }]);
+    const run = await compare(lab);
+    expect(await causes(run)).to.deep.equal({});
+    expect(run.tally).to.include({ read: 4, same: 4 });
+  });
+
   it('finds what differs on either side and repairs it, once, past the brakes', async () => {
     const lab = await delivered({ customers: 3, orders: 12 });
     const ids = await idsByKey();
