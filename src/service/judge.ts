@@ -99,7 +99,9 @@ export function judge<Answer>(
   const quotable = exchange.kind === 'answer' ? (exchange.quotable?.() ?? body) : body;
   // The record that a failed success echoes is no reason: it holds personal data, and equal refusals would not look equal.
   const error = errorBody(quotable, profile.errorBody, failure === null);
-  const reason = isCutOff ? exchange.reason : reasonOf(status, error, failure);
+  const reason = isCutOff
+    ? exchange.reason
+    : (redirection(status, error, headers.location) ?? reasonOf(status, error, failure));
   const named = { ...error, status };
   const matches = (patterns: readonly AnswerPattern[]) => matchesAnswer(patterns, named);
   const { asks, entity } = expected;
@@ -163,6 +165,13 @@ function conflict(
 ): Failure {
   const existing = expected.existing?.(body);
   return { kind: 'conflict', reason, what, ...(existing ? { existing } : {}) };
+}
+
+/** Why a redirect is no answer, with origin and path that it names; null: it is none, or names none. */
+function redirection(status: number, error: ReturnType<typeof errorBody>, location: string | undefined): Fact | null {
+  if (status < 300 || status >= 400 || !location) return null;
+  const address = location.replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');
+  return { code: 'http_redirected', status, ...errorWords(error), location: outside(address, 200) };
 }
 
 function reasonOf(status: number, error: ReturnType<typeof errorBody>, mark: string | null): Fact {

@@ -232,7 +232,9 @@ describe('secure connections', () => {
       const client = clients.at(sandbox.url, { ...throughIt(proxy), deadlineSeconds: 0.3 }, 0);
       for (const trouble of ['reset', 'silence'] as const) {
         proxy.trouble = trouble;
-        expect(await verdictOf(client), trouble).to.include({ kind: 'unavailable', tls: false });
+        const verdict = await verdictOf(client);
+        expect(verdict, trouble).to.include({ kind: 'unavailable', tls: false });
+        expect(told(verdict), trouble).to.have.property('reason').that.includes('the proxy opened no tunnel');
       }
       await waitFor('no connection is left', () => proxy.connections === 0);
       await proxy.close();

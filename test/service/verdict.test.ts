@@ -290,6 +290,15 @@ const table: { [row: string]: Row[] } = {
       exchange: answer(status, ack),
       expected: { kind: 'misconfigured' as const },
     })),
+    {
+      title: '308, which says where to go',
+      exchange: answer(308, '', { location: 'https://user:pw@new.example.com/v2/orders?key=1' }),
+      expected: {
+        kind: 'misconfigured',
+        reason:
+          'HTTP 308: it points to https://new.example.com/v2/orders. If that is where records go now, correct service.baseUrl, or the path of the endpoint.',
+      },
+    },
     { title: '302, body cut off', exchange: cutOff(302), expected: { kind: 'misconfigured' } },
   ],
   'in progress': [

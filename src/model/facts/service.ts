@@ -120,6 +120,8 @@ interface TokenFacts {
 export interface ServiceFacts extends BodyFacts, RequestFacts, WireFacts, HeldBackFacts, LimitFacts, TokenFacts {
   /** A status from 300 to 499. The verdict says what follows from it. */
   http_refused: Answered;
+  /** A redirect, which is not followed. `location`: origin and path that it names. */
+  http_redirected: Answered & { location: Outside };
   /** Any other status that is no answer. */
   http_failed: Answered;
   /** A 403 whose words sound like a block for a while. */

@@ -34,15 +34,18 @@ export function proxyTunnel(proxy: ProxyOptions, secure: buildConnector.connecto
     const [host] = options.host?.match(/^(\[[^\]]*\]|[^:]*)/) ?? [options.hostname];
     const path = `${host}:${options.port || (isSecure ? 443 : 80)}`;
     const asked = request(url, { ...tls, method: 'CONNECT', path, headers: { Host: path, ...headers }, agent: false });
-    const timer = setTimeout(() => asked.destroy(new Error('the proxy opened no tunnel in time')), timeout);
+    const timer = setTimeout(() => asked.destroy(new Error('it took too long')), timeout);
     const fail = (error: Error) => {
       clearTimeout(timer);
       callback(error, null);
     };
-    asked.once('error', fail);
+    // Otherwise it would read as if the service had hung up.
+    const refuse = (error: Error) =>
+      fail(Object.assign(error, { message: `the proxy opened no tunnel: ${error.message}` }));
+    asked.once('error', refuse);
     asked.once('connect', ({ statusCode = 0 }: IncomingMessage, socket: Socket, head: Buffer) => {
       clearTimeout(timer);
-      asked.removeListener('error', fail);
+      asked.removeListener('error', refuse);
       socket.on('error', () => undefined);
       if (statusCode !== 200) {
         socket.destroy();

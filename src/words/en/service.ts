@@ -35,6 +35,10 @@ const cutOff = { deadline: 'the deadline passed', too_large: 'it is larger than 
 
 export const serviceWords: WordsFor<ServiceFacts> = {
   http_refused: (fact) => answered(fact),
+  http_redirected: (fact) => ({
+    text: `HTTP ${fact.status}: it points to ${openOutside(fact.location)}`,
+    remedy: 'If that is where records go now, correct service.baseUrl, or the path of the endpoint.',
+  }),
   http_failed: (fact) => answered(fact),
   http_perhaps_blocked: (fact) => ({
     text: answered(fact),
