@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { openApp } from '../src/app.js';
 import { settingsFrom } from '../src/config/load-settings.js';
 import type { Settings } from '../src/config/settings.js';
-import { settingsAround } from './store/stores.js';
+import { settingsAround } from './store/store-settings.js';
 import { useTempDir } from './support/temp-dir.js';
 
 describe('a program that ends', () => {

@@ -17,6 +17,7 @@ import { createKey } from '../../src/outbound/outbox/idempotency-key.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
 import type { SendRequest } from '../../src/service/compose-request.js';
 import type { Sent, ServiceClient } from '../../src/service/service-client.js';
+import { putStoreFile } from '../store/migrated-stores.js';
 import { behaviour, eachStore } from '../store/stores.js';
 import type { MariaDb } from '../support/mariadb.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
@@ -88,6 +89,7 @@ export function onAnyStore(define: (installation: Installation) => void): void {
       beforeEach(async () => {
         const database = (await server?.createDatabase()) ?? null;
         const configDir = configure(kind, database);
+        if (kind === 'sqlite') await putStoreFile(join(configDir, 'store.sqlite'));
         const app = await openApp({ configDir, role: 'test', log: 'stderr' });
         current = { app, configDir, database, printed: '', endings: [] };
       });

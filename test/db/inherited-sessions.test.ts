@@ -12,7 +12,7 @@ import { openStore } from '../../src/store/open-store.js';
 import { StoreError } from '../../src/store/store-error.js';
 import { type Mapping, openReader } from '../erp/erp-lab.js';
 import { problemsInWords } from '../erp/problems-in-words.js';
-import { storeSettings } from '../store/stores.js';
+import { storeSettings } from '../store/store-settings.js';
 import { type MariaDb, startMariaDb } from '../support/mariadb.js';
 import type { TestDatabase } from '../support/mariadb-database.js';
 import { usePostgres } from '../support/use-database.js';

@@ -2,6 +2,7 @@ import { cpSync, rmSync } from 'node:fs';
 import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { storesFor } from '../store/stores.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { openSqlite } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
@@ -14,7 +15,7 @@ const customers = 4;
 /** Real losses take the store and the witness beside it. */
 describe('A production store that is lost together with its witness', function () {
   this.timeout(300_000);
-  for (const kind of ['sqlite', 'mysql'] as const)
+  for (const kind of storesFor({ usual: ['sqlite'], possible: ['sqlite', 'mysql'] }))
     describe(`with a ${kind} store`, () => {
       const dir = useTempDir();
       const databases = kind === 'mysql' ? [useMariaDb(), useMariaDb(), useMariaDb()] : [];

@@ -21,7 +21,7 @@ const troubles = {
     process.stderr.write('straight to stderr\\n'); process.emitWarning('a warning', { code: 'TEST01' });
     process.emitWarning('old ways', 'DeprecationWarning', 'DEP9999');
     setTimeout(() => Promise.reject(new Error('unforeseen ' + process.env.WAYBILL_SERVICE_TOKEN)), 200);`,
-  hangs: 'for (;;);',
+  hangs: 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);',
 };
 
 describe('A daemon and the machine it runs on', function () {

@@ -8,7 +8,7 @@ import { canary, type Daemon, eventually, Installation } from './installation.js
 const dayMs = 86_400_000;
 const history = ['audit_log', 'outbox_message', 'message_body', 'attempt', 'invoice_pull', 'figure'];
 
-eachStore(behaviour('postgres'), (type, name) =>
+eachStore(behaviour(), (type, name) =>
   describe(`a daemon whose clock is 1200 days ahead for four seconds (${name})`, function () {
     this.timeout(120_000);
     const kit = useStore(type);

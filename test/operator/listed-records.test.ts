@@ -6,14 +6,14 @@ import { checkClaims, type SaidClaim } from '../../src/operator/check-claims.js'
 import { recover } from '../../src/operator/recover.js';
 import { adoptFile } from '../../src/outbound/adoption/adopt-file.js';
 import { editSampleLine } from '../support/change-sample-erp.js';
-import { type Lab, type LabOptions, onSqliteLabAnd } from '../support/jobs/job-lab.js';
+import { type Lab, type LabOptions, onAnyLab } from '../support/jobs/job-lab.js';
 import { leftIn } from '../support/jobs/left-in.js';
 import { each, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { expectAllAtService } from '../support/jobs/service-of.js';
 import { withMethod } from '../support/jobs/with-method.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 
-onSqliteLabAnd('mysql', 'records that a recovery parked', (kit) => {
+onAnyLab('records that a recovery parked', (kit) => {
   const orders = 30;
   const loseStore = async (options: LabOptions = {}): Promise<Lab> => {
     const lab = await kit.start({ customers: 4, orders, ...options });

@@ -8,14 +8,14 @@ import { readClockDoubt } from '../../src/store/elapsed-time.js';
 import { LeaseLost } from '../../src/store/lease.js';
 import { insertRows } from '../../src/store/rows.js';
 import { forged } from '../support/forged.js';
-import { type Lab, onEveryLab, withServiceLease } from '../support/jobs/job-lab.js';
+import { type Lab, onSqliteLabAnd, withServiceLease } from '../support/jobs/job-lab.js';
 import { ageStore, pruneAll, pruneOnce } from '../support/jobs/pass-nights.js';
 import { messageOf, statesOf } from '../support/jobs/service-of.js';
 
 const dayMs = 86_400_000;
 const answers = 'attempt WHERE excerpt IS NOT NULL';
 
-onEveryLab('pruning', (kit) => {
+onSqliteLabAnd('mysql', 'pruning', (kit) => {
   const counts = async () => {
     const all: Record<string, number> = {};
     for (const table of ['outbox_message', 'message_body', 'attempt', answers, 'binding'])

@@ -12,7 +12,7 @@ import type { Row } from '../../src/store/rows.js';
 import { underWay } from '../store/stores.js';
 import { editSampleLine, insertSampleOrder } from '../support/change-sample-erp.js';
 import { forged } from '../support/forged.js';
-import { type Lab, onEveryLab } from '../support/jobs/job-lab.js';
+import { type Lab, onSqliteLabAnd } from '../support/jobs/job-lab.js';
 import { exportOf, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { say } from '../support/jobs/say.js';
 import { withMethod } from '../support/jobs/with-method.js';
@@ -23,7 +23,7 @@ import { waitFor } from '../support/wait-for.js';
 /** Without the total, so that the number alone is the proof. */
 const { total: _total, ...lookUpOrder } = sandboxLookUps.lookUpOrder;
 
-onEveryLab('one record of the ERP is one record of the service', (kit) => {
+onSqliteLabAnd('postgres', 'one record of the ERP is one record of the service', (kit) => {
   const orders = () =>
     kit.rows(
       "SELECT source_key, state, park_class, reason_code, reason_data FROM outbox_message WHERE entity='order' ORDER BY id",

@@ -15,7 +15,8 @@ import { StoreError } from '../../src/store/store-error.js';
 import { readStoreInfo, writeStoreInfo } from '../../src/store/store-info.js';
 import { LastWordsProxy } from '../support/last-words-proxy.js';
 import { projectRoot } from '../support/project-root.js';
-import { onEveryStore, onServers, settingsAround, useStore } from './stores.js';
+import { settingsAround } from './store-settings.js';
+import { onEveryStore, onServers, useStore } from './stores.js';
 
 async function errorOf(run: () => Promise<unknown>): Promise<Error> {
   try {

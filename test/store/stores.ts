@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { settingsFrom } from '../../src/config/load-settings.js';
 import type { StoreSettings } from '../../src/config/sections/store.js';
 import { forgetLastLines } from '../../src/store/last-lines.js';
 import { openStore } from '../../src/store/open-store.js';
@@ -7,6 +6,8 @@ import type { SqlValue, Store } from '../../src/store/store.js';
 import { type TempDir, useTempDir } from '../support/temp-dir.js';
 import { toldRows } from '../support/told.js';
 import { type MariaDbHandle, type PostgresHandle, useMariaDb, usePostgres } from '../support/use-database.js';
+import { fillMariaDb, fillPostgres, putStoreFile } from './migrated-stores.js';
+import { serverSettings, storeSettings } from './store-settings.js';
 
 type Dialect = StoreSettings['type'];
 
@@ -146,6 +147,9 @@ export function useStore(dialect: Dialect): StoreKit {
   let databases = 0;
 
   before(async () => {
+    if (mariaDb) await fillMariaDb(mariaDb.database);
+    else if (postgres) await fillPostgres(postgres.server, postgres.database);
+    else await putStoreFile(folder.file('store.sqlite'));
     opened = (await openStore(kit.settings)).store;
   });
   beforeEach(() => kit.empty());
@@ -205,46 +209,4 @@ export function useStore(dialect: Dialect): StoreKit {
 
 function emptyFile(folder: TempDir, number: number): string {
   return join(folder.path, `empty-${number}`, 'store.sqlite');
-}
-
-interface Account {
-  host: string;
-  port: number;
-  database: string;
-  user: string;
-  password: string;
-}
-
-function serverSettings(type: Dialect, { host, port, database, user, password }: Account): StoreSettings {
-  return storeSettings({ type, host, port, database, user, password });
-}
-
-/** Checked as a configuration is. */
-export function storeSettings(store: object): StoreSettings {
-  const { service } = settingsAround({});
-  return settingsFrom({ ...settingsAround({ store }), service: { ...service, token: 'test-token' } }).store;
-}
-
-/** A whole configuration in which everything but this is beside the point; the token is not in it. */
-export function settingsAround(sections: object) {
-  return {
-    installation: 'test-office',
-    erp: { type: 'sqlite', file: 'erp.sqlite', timeZone: 'UTC' },
-    customers: { send: 'none' },
-    orders: {
-      query: 'SELECT * FROM orders',
-      key: 'id',
-      startFrom: 'all',
-      fields: { customer_code: 'customer' },
-      lines: {
-        query: 'SELECT * FROM lines',
-        orderKey: 'order_id',
-        sortBy: 'id',
-        fields: { sku: 'sku', qty: 'qty', price: 'price' },
-      },
-    },
-    amounts: { currency: 'EUR' },
-    service: { environment: 'sandbox', baseUrl: 'http://127.0.0.1:1' },
-    ...sections,
-  };
 }

@@ -18,8 +18,8 @@ import type { BindingRow } from '../../../src/outbound/outbox/exported-bindings.
 import type { ExportedRow } from '../../../src/outbound/recovery/take-over-bindings.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
+import { settingsAround } from '../../store/store-settings.js';
 import type { StoreKit } from '../../store/stores.js';
-import { settingsAround } from '../../store/stores.js';
 import { withServiceLease } from '../../support/jobs/job-lab.js';
 import { each, exportOf, exportRows, holdAsLost } from '../../support/jobs/lost-store.js';
 import type { Step } from './identity-step.js';

@@ -6,13 +6,13 @@ import type { FaultInput } from '../../../src/lab/sandbox/fault-plan.js';
 import { legacy } from '../../../src/model/facts/fact.js';
 import { pauseLane } from '../../../src/store/lane-pauses.js';
 import { Lease, LeaseLost } from '../../../src/store/lease.js';
-import { type Lab, type LabOptions, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabOptions, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { pausesOf } from '../../support/jobs/service-of.js';
 import { withMethod } from '../../support/jobs/with-method.js';
 import { said, toldRows } from '../../support/told-rows.js';
 import { waitFor } from '../../support/wait-for.js';
 
-onSqliteLabAnd('postgres', 'pull', (kit) => {
+onAnyLab('pull', (kit) => {
   /** A service with so many unpaid invoices and a few paid ones. */
   const start = async (unpaid: number, options: LabOptions = {}) => {
     const lab = await kit.start({ customers: 1, orders: 1, ...options });

@@ -16,7 +16,7 @@ import { endEvents, insertEvent, pendingEvents } from '../../../src/inbound/webh
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { legacy } from '../../../src/model/facts/fact.js';
 import { KnownSecrets } from '../../../src/model/secret.js';
-import { type Lab, onEveryLab, withServiceLease } from '../../support/jobs/job-lab.js';
+import { type Lab, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 import { toldRows } from '../../support/told-rows.js';
 import { waitFor } from '../../support/wait-for.js';
 import { hmacSecret, otherSecret, standardSecret } from './sign.js';
@@ -34,7 +34,7 @@ const schemes = {
 const never = { capture: '0 0 3 1 1 *', pull: '0 0 3 1 1 *' };
 const readInvoice = { readInvoice: { path: '/v2/invoices/{invoice_no}' } };
 
-onEveryLab('webhooks', (kit) => {
+onSqliteLabAnd('postgres', 'webhooks', (kit) => {
   const running: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     for (const stop of running.splice(0).reverse()) await stop();

@@ -3,7 +3,7 @@ import { forgetCustomer } from '../../../src/operator/actions/forget-customer.js
 import type { JobContext } from '../../../src/ops/job-context.js';
 import type { Store, Tx } from '../../../src/store/store.js';
 import { wallTimeNow } from '../../support/change-sample-erp.js';
-import { onEveryLab } from '../../support/jobs/job-lab.js';
+import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 
 /** The same store, which calls `before` when a transaction locks the messages that it is about to erase. */
 function interrupted(store: Store, before: () => Promise<unknown>): Store {
@@ -25,7 +25,7 @@ function interrupted(store: Store, before: () => Promise<unknown>): Store {
   });
 }
 
-onEveryLab('a customer that is forgotten while a change of it is captured', (kit) => {
+onSqliteLabAnd('mysql', 'a customer that is forgotten while a change of it is captured', (kit) => {
   it('loses nothing that is still to be sent, and delivery comes to its end', async () => {
     const lab = await kit.start({ customers: 1, orders: 1 });
     await lab.capture();

@@ -13,7 +13,7 @@ import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { forged } from '../../support/forged.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
-import { type Lab, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, expectOneBodyPerKey, statesOf } from '../../support/jobs/service-of.js';
 import { withMethod } from '../../support/jobs/with-method.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -23,7 +23,7 @@ const marked = (more: object = {}) => ({
 });
 const deletes = marked({ onCancelled: 'delete', onDeleted: 'delete' });
 
-onSqliteLabAnd('postgres', 'an order that is removed', (kit) => {
+onAnyLab('an order that is removed', (kit) => {
   const changesAt = (lab: Lab) =>
     lab.sandbox.ledger().requests.filter(({ method }) => ['PATCH', 'PUT', 'DELETE'].includes(method));
   const shapeOf = async (key: number) =>

@@ -9,7 +9,7 @@ import { Lease, LeaseLost } from '../../../src/store/lease.js';
 import { oneOfEachBadRow } from '../../lab/sample-erp/one-of-each-bad-row.js';
 import { useStore } from '../../store/stores.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
-import { type Lab, type LabKit, onEveryLab, useLab } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabKit, onSqliteLabAnd, useLab } from '../../support/jobs/job-lab.js';
 
 const minute = 60_000;
 
@@ -46,7 +46,7 @@ const messagesOf = (kit: LabKit, key: number | string, entity = 'order') =>
 
 const cursorOf = async (kit: LabKit) => kit.store.read('look', (tx) => readCursor(tx, 'order'));
 
-onEveryLab('capture', (kit) => {
+onSqliteLabAnd('mysql', 'capture', (kit) => {
   it('writes every eligible order and its customers, page by page, with keys, frozen bodies and audit lines', async () => {
     const lab = await kit.start({ customers: 5, orders: 23, settings: { capture: { pageSize: 7 } } });
     const result = await lab.capture();

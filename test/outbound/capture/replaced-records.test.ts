@@ -10,11 +10,11 @@ import type { ReadRow } from '../../../src/outbound/capture/plan-row.js';
 import { decideReplacement, type Replacement } from '../../../src/outbound/capture/replaced-records.js';
 import { messageStates } from '../../../src/outbound/outbox/message.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
-import { type Lab, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
+import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 import { holdAsLost } from '../../support/jobs/lost-store.js';
 import { say } from '../../support/jobs/say.js';
 
-onSqliteLabAnd('mysql', 'an order that says which one it goes on for', (kit) => {
+onAnyLab('an order that says which one it goes on for', (kit) => {
   const replacing = {
     cancelled: { column: 'status', values: ['cancelled'] },
     onCancelled: 'delete',
@@ -325,7 +325,7 @@ onSqliteLabAnd('mysql', 'an order that says which one it goes on for', (kit) => 
   });
 });
 
-onSqliteLabAnd('mysql', 'a customer that was merged', (kit) => {
+onAnyLab('a customer that was merged', (kit) => {
   const start = async (onDeleted = 'nothing') => {
     const query =
       'SELECT c.id, c.customer_no, c.name, c.email, c.street, c.postcode, c.city, c.country, c.updated_at, ' +

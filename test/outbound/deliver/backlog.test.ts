@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
-import { onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
+import { onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { waitFor } from '../../support/wait-for.js';
 
 /** 2,000 in the long form: WAYBILL_LONG=1. */
 const orders = process.env.WAYBILL_LONG ? 2_000 : 200;
 
-onSqliteLabAnd('mysql', 'the backlog of a resync', (kit) => {
+onAnyLab('the backlog of a resync', (kit) => {
   it('lets a new order pass within the next few requests, and is sent to its end', async () => {
     const perSecond = orders / 4;
     const lab = await kit.start({ customers: 5, orders });

@@ -8,7 +8,7 @@ import { noReason, systemClock } from '../../../src/store/clock.js';
 import { Lease } from '../../../src/store/lease.js';
 import { forged } from '../../support/forged.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
-import { onEveryLab, withServiceLease } from '../../support/jobs/job-lab.js';
+import { onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 import {
   expectAllAtService,
   expectAttemptsFor,
@@ -30,7 +30,7 @@ const json = (status: number, code: string, message: string) => ({
   body: { error: { code, message } },
 });
 
-onEveryLab('deliver', (kit) => {
+onSqliteLabAnd('mysql', 'deliver', (kit) => {
   const requestsFor = (
     lab: { sandbox: { ledger(): { requests: readonly { idempotency_key: string | null }[] } } },
     key: string,

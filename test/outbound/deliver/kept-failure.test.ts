@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { actOnMessages, planAction } from '../../../src/operator/actions/message-actions.js';
 import { mostAbsences } from '../../../src/outbound/deliver/look-up-messages.js';
-import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
+import { onAnyLab } from '../../support/jobs/job-lab.js';
 import { type SlowService, slowLookUp, startSlowService } from '../../support/slow-service.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -9,7 +9,7 @@ const maxProcessingSeconds = 1;
 /** Tries in a row before a create is looked up. */
 const triesInARow = 5;
 
-onSqliteLabAnd('mysql', 'a service that keeps its failure with the key', (kit) => {
+onAnyLab('a service that keeps its failure with the key', (kit) => {
   let service: SlowService;
   beforeEach(async () => {
     service = await startSlowService(() => ({ afterMs: 0 }));

@@ -20,7 +20,7 @@ import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { systemClock } from '../../../src/store/clock.js';
 import { LeaseLost } from '../../../src/store/lease.js';
 import { thisProcess } from '../../../src/store/lease-rows.js';
-import { type Lab, onEveryLab } from '../../support/jobs/job-lab.js';
+import { type Lab, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 import { useTempDir } from '../../support/temp-dir.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -144,7 +144,7 @@ describe('what a process notes of what it sends', () => {
   });
 });
 
-onEveryLab('what a killed process had claimed', (kit) => {
+onSqliteLabAnd('postgres', 'what a killed process had claimed', (kit) => {
   /** Delivers under a lease of a process that has ended, until `requests` are at the service. */
   async function killedAfter(lab: Lab, requests: number): Promise<void> {
     const lease = (await ServiceLease.acquire(lab.context)) as ServiceLease;

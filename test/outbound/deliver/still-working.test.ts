@@ -3,7 +3,7 @@ import type { Fact } from '../../../src/model/facts/fact.js';
 import { planAction } from '../../../src/operator/actions/message-actions.js';
 import { explainRecord } from '../../../src/operator/explain-record.js';
 import { tell } from '../../../src/words/words.js';
-import { type LabOptions, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
+import { type LabOptions, onAnyLab } from '../../support/jobs/job-lab.js';
 import { leftIn } from '../../support/jobs/left-in.js';
 import { type OrderFate, type SlowService, slowLookUp, startSlowService } from '../../support/slow-service.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -13,7 +13,7 @@ const maxProcessingSeconds = 2;
 const slow: OrderFate = { afterMs: 1_500 };
 const quick: OrderFate = { afterMs: 0 };
 
-onSqliteLabAnd('postgres', 'a service without keys that is still working on a request which Waybill gave up', (kit) => {
+onAnyLab('a service without keys that is still working on a request which Waybill gave up', (kit) => {
   let service: SlowService;
   beforeEach(async () => {
     service = await startSlowService(() => quick);

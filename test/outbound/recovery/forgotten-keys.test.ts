@@ -5,7 +5,7 @@ import { recover } from '../../../src/operator/recover.js';
 import { areKeysForgotten } from '../../../src/outbound/recovery/forgotten-keys.js';
 import { openAlerts } from '../../../src/store/alerts.js';
 import { alertsInWords } from '../../support/alerts.js';
-import { type Lab, type LabOptions, onEveryLab } from '../../support/jobs/job-lab.js';
+import { type Lab, type LabOptions, onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 import { holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
 import { say } from '../../support/jobs/say.js';
 import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
@@ -31,7 +31,7 @@ describe('whether the service has forgotten its keys', () => {
   });
 });
 
-onEveryLab('a recovery at a service that has forgotten the keys', (kit) => {
+onSqliteLabAnd('mysql', 'a recovery at a service that has forgotten the keys', (kit) => {
   /** A store is lost after everything was sent, and everything is to be sent again under its keys. */
   const loseStore = async (options: LabOptions = {}): Promise<Lab> => {
     const lab = await kit.start({ customers: 5, orders: 20, ...options });
