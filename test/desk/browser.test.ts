@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Browser as Chromium, Page } from 'playwright-core';
 import type { Desk } from '../../src/desk/desk.js';
-import { onAnyStore } from '../store/stores.js';
+import { isFullMatrix, onAnyStore } from '../store/stores.js';
 import { type Lab, useLab } from '../support/jobs/job-lab.js';
 import { fillDesk, openChromium, signInWith } from './desk-browser.js';
 import { deskSettings, openDesk } from './desk-client.js';
@@ -84,18 +84,17 @@ onAnyStore('the desk in a browser', (kit) => {
     page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
     await open('act?action=retry&class=refused&cause=HTTP%2520%2523');
     const preview = page.url().slice(desk.url.length);
+    // Others in the full matrix: they differ from one of these by their rows alone.
+    const more = ['?range=week', '?q=SO-2041', 'customer/unknown', 'outbox?state=parked&entity=order'];
     const paths = [
+      ...(isFullMatrix ? more : []),
       '',
-      '?range=week',
-      '?q=SO-2041',
       '?q=1',
       '?q=nothing',
       'order/9005',
       'customer/1',
-      'customer/unknown',
       'needs-a-person',
       'outbox',
-      'outbox?state=parked&entity=order',
       'invoices',
       'reconcile',
       'audit',

@@ -12,6 +12,7 @@ import { sideTables } from '../../../src/erp/write-back/side-tables.js';
 import { createSampleErp, sampleErpMapping } from '../../../src/lab/sample-erp/create-sample-erp.js';
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandbox.js';
+import { putStoreFile } from '../../store/migrated-stores.js';
 import type { TestDatabase } from '../../support/mariadb-database.js';
 import { merge, type Tree } from '../../support/merge-settings.js';
 import { runHere } from '../../support/run-here.js';
@@ -111,6 +112,7 @@ export class Office {
     mkdirSync(folder, { recursive: true });
     const office = new Office(folder, secret, await startSandbox({ seed: 1, ...options.sandbox }), options.database);
     await createSampleErp({ target: { type: 'sqlite', file: office.erpFile }, customers: 1, orders: 1 });
+    if (options.database === null) await putStoreFile(join(office.stateDir, 'waybill.sqlite'));
     const erp = openSqlite(office.erpFile);
     const store = { type: 'sqlite', file: 'unused.sqlite' };
     const service = {
