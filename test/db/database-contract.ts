@@ -11,7 +11,7 @@ import { Secret } from '../../src/model/secret.js';
 import { openStore } from '../../src/store/open-store.js';
 import { StoreError } from '../../src/store/store-error.js';
 import { openReader, orderRows, type ServerLab, spyOn } from '../erp/erp-lab.js';
-import { storeSettings } from '../store/stores.js';
+import { storeSettings } from '../store/store-settings.js';
 import { freePort } from '../support/free-port.js';
 
 type Server = Extract<Settings['erp'], { host: string }>;
