@@ -29,9 +29,10 @@ export const knownFaults: readonly KnownFault[] = [
     personality: { limit: { requests: 5, perMs: 1_000 } },
   },
   {
-    name: 'An unsent order that another customer takes over together with its code keeps waiting for the first customer.',
+    name: 'An order that waits, and that another customer takes over together with its code, keeps waiting for the first one.',
     is: (wrong, { erp, service }) => {
-      const [, ref, code] = /^unhelped: (ref-\d+) .* is not at .*names the customer code (\S+), but/.exec(wrong) ?? [];
+      const [, ref, code] =
+        /^unhelped: (ref-\d+) .* (?:is not|differs) at .*names the customer code (\S+), but/.exec(wrong) ?? [];
       const order = erp.orders().find((one) => one.ref === ref);
       const customer = erp.customer(order?.customer_id ?? null);
       // Its customer is there, under just that code.
