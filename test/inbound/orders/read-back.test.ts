@@ -9,6 +9,7 @@ import { openAlerts } from '../../../src/store/alerts.js';
 import { forged } from '../../support/forged.js';
 import { type Lab, type LabOptions, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 import { pausesOf } from '../../support/jobs/service-of.js';
+import { withMethod } from '../../support/jobs/with-method.js';
 import { told } from '../../support/told.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -280,6 +281,34 @@ onSqliteLabAnd('mysql', 'reading orders back', (kit) => {
       expect(told((await readOrdersBack(limited.context, limited.client, lease)).stopped)).to.contain('used up');
     });
     expect(lab.sandbox.counts().requests).to.equal(sent + 1);
+  });
+
+  it('keeps nothing that it read of an order while an update of it was sent', async () => {
+    const lab = await delivered();
+    const orderId = ordersOf(lab)[0]?.order_id as string;
+    await read(lab, { orderId });
+    lab.sandbox.setOrder(orderId, { status: 'shipped' });
+    /** Reads the order, whose rows change while the answer is under way. */
+    const readMeanwhile = (change: string) => {
+      const client = withMethod(lab.client, 'read', (async (...asked: Parameters<ServiceClient['read']>) => {
+        const answer = await lab.client.read(...asked);
+        await kit.store.transaction('meanwhile', (tx) =>
+          tx.run(`${change} WHERE entity='order' AND service_id=?`, [orderId]),
+        );
+        return answer;
+      }) as ServiceClient['read']);
+      return withServiceLease(lab.context, (lease) => readOrder(lab.context, client, lease, { orderId }));
+    };
+    const statusOf = async () => (await bindings()).find(({ id }) => id === orderId)?.status;
+    const late = { kind: 'not_read', reason: { code: 'sent_while_read' }, isRefused: false };
+    expect(await readMeanwhile('UPDATE binding SET revision=revision+1')).to.deep.include(late);
+    expect(await readMeanwhile(`UPDATE outbox_message SET ${forged.sending}`)).to.deep.include(late);
+    expect(await statusOf()).to.equal('confirmed');
+    await kit.store.transaction('it arrived', (tx) =>
+      tx.run(`UPDATE outbox_message SET ${forged.delivered} WHERE entity='order' AND service_id=?`, [orderId]),
+    );
+    await read(lab, { orderId });
+    expect(await statusOf()).to.equal('shipped');
   });
 
   it('believes neither absence nor a total while a change of ours may have taken effect', async () => {
