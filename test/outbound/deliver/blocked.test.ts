@@ -48,6 +48,15 @@ onAnyLab('a service that blocks us for a period', (kit) => {
       expect(after.delivered).to.deep.equal({ customers: 1, orders: 4 });
     });
 
+  it('lets pass a second after a 429 that names no time, where there is no limit of the settings', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1, settings: { service: { limits: [] } } });
+    await lab.capture();
+    lab.sandbox.setFaults([{ kind: 'status', status: 429 }]);
+    await lab.deliver({ retryHorizonMs: 10 });
+    const [{ ms }] = await kit.rows("SELECT until_at-since_at AS ms FROM lane_pause WHERE cause='throttled'");
+    expect(Number(ms)).to.be.within(1_000, 4_000);
+  });
+
   it('also stops delivery when it is a pull that meets the block', async () => {
     const lab = await kit.start({ customers: 1, orders: 1, settings });
     await lab.capture();
