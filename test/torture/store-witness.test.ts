@@ -43,6 +43,7 @@ onAnyLab('the witness in a store', (kit) => {
     // A message that is claimed right after the answer is not judged.
     await sleep(commitMs + 50);
     await kit.rows('DELETE FROM lane_pause');
+    await kit.rows("UPDATE outbox_message SET next_attempt_at=1 WHERE state='pending'");
     await lab.deliver();
     expect(waitsWhenTold(await lived())).to.have.length(1);
   });

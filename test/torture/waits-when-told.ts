@@ -8,7 +8,8 @@ export const commitMs = 300;
 /**
  * Whoever was told when to come back does not ask before that time, also after a restart, unless an operator says so. Only what
  * was claimed when the pause was on record is judged: what was under way then may go out still, and an answer that no
- * process lived to write down is known to nobody.
+ * process lived to write down is known to nobody. A record that is told so again, although others were accepted meanwhile, is meant
+ * alone.
  */
 export function waitsWhenTold(history: History): string[] {
   return livesOf(history).flatMap((life) => {
@@ -41,8 +42,25 @@ function waitsOf({ attempts, events }: Life): Wait[] {
   return events.flatMap(({ what, attempt_id: id, text, at_ms: knownAt }) => {
     const attempt = what === 'attempt-settled' && text === 'throttled' ? byId.get(id) : undefined;
     const namedMs = namedWaitMs(attempt?.reason ?? '');
-    if (!attempt || attempt.started_at === null || namedMs === null) return [];
+    if (!attempt || attempt.started_at === null || namedMs === null || isMeantAlone(attempt, attempts)) return [];
     const { id: attemptId, started_at: askedAt } = attempt;
     return [{ attemptId, askedAt, knownAt, untilAt: askedAt + namedMs }];
   });
+}
+
+function isMeantAlone(attempt: AttemptRow, attempts: readonly AttemptRow[]): boolean {
+  const isOwn = ({ message_id: id }: AttemptRow) => id !== null && id === attempt.message_id;
+  const toldBefore = attempts.findLast(
+    (one) => isOwn(one) && one.verdict === 'throttled' && one.number < attempt.number,
+  );
+  return (
+    toldBefore !== undefined &&
+    attempts.some(
+      (one) =>
+        !isOwn(one) &&
+        one.verdict === 'delivered' &&
+        (one.started_at ?? 0) > toldBefore.intended_at &&
+        (one.started_at ?? 0) < (attempt.started_at ?? 0),
+    )
+  );
 }
