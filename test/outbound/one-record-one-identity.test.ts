@@ -445,6 +445,21 @@ onSqliteLabAnd('postgres', 'one record of the ERP is one record of the service',
     expect(lab.sandbox.counts().orders).to.equal(0);
   });
 
+  it('what a person found behind a conflict may hold anything, so the next sweep brings its fields up to date', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await lab.capture();
+    await kit.rows(
+      `UPDATE outbox_message SET ${forged.parked}, park_class='conflict', first_sent_at=1, attempts=1 WHERE entity='order'`,
+    );
+    await say(kit, 'delivered', { entity: 'order' }, 'ord_by_hand');
+    await lab.capture({ sweep: true });
+    const messages = await kit.rows("SELECT operation, state FROM outbox_message WHERE entity='order' ORDER BY id");
+    expect(messages).to.deep.equal([
+      { operation: 'create', state: 'delivered' },
+      { operation: 'update', state: 'pending' },
+    ]);
+  });
+
   /** An order was removed at the service, which goes on showing it, and is wanted again. */
   const takenBack = async (kind: 'reset-before' | 'reset-after-commit') => {
     const lab = await kit.start({
