@@ -68,6 +68,11 @@ export function allSources(bySource: ReadonlyMap<string, ErpReader>): ErpReader 
       };
       return answers.some(({ answer }) => answer.left) ? { ...presence, left: new Map(left) } : presence;
     },
+    async eligible(entity, keys) {
+      const answers = await byKey(keys, (reader, asked) => reader.eligible(entity, asked));
+      const ofNoSource = keys.filter((key) => !bySource.has(sourceOf(key)));
+      return new Set([...ofNoSource, ...answers.flatMap(({ answer }) => [...answer])]);
+    },
     namesakes: async (entity, names) => {
       const ofKeys = (keys: readonly string[]) => new Map([...names].filter(([key]) => keys.includes(key)));
       const answers = await byKey([...names.keys()], (reader, keys) => reader.namesakes(entity, ofKeys(keys)));

@@ -80,6 +80,15 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
       return planned === null ? Promise.resolve(notSent) : ask(reading, planned);
     });
 
+  const askable = (planned: EntityPlan, keys: readonly string[]) => {
+    const asked = new Map<string, string[]>();
+    for (const key of keys) {
+      const parts = parseSourceKey(key, planned.key.length, settings.source);
+      if (parts !== null && keyValues(planned.key, parts) !== null) asked.set(key, parts);
+    }
+    return asked;
+  };
+
   const readRecords = <E extends Entity>(entity: E, from: PageStart, limit: number, filter?: RowFilter) =>
     readOf<ErpPage<ReadRow<E>>>(entity, { ...NO_ROWS, customers: [] }, async (reading, planned) => {
       const eligible = await eligibleConditions(reading, planned, filter);
@@ -124,11 +133,7 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
 
     presence: (entity, keys, asksExistence = false) =>
       readOf<Presence>(entity, { existing: null, cancelled: new Set() }, async ({ snapshot, plan }, planned) => {
-        const asked = new Map<string, string[]>();
-        for (const key of keys) {
-          const parts = parseSourceKey(key, planned.key.length, settings.source);
-          if (parts !== null && keyValues(planned.key, parts) !== null) asked.set(key, parts);
-        }
+        const asked = askable(planned, keys);
         const look = (target: KeyColumns, conditions: Sql[], doing: string) =>
           rowsByAskedKey(snapshot, target, { asked, source: settings.source, conditions, doing });
         const { existence, source, key: columns, followsDeleted, cancelled } = planned;
@@ -152,6 +157,20 @@ export function databaseErpReader(database: ErpDatabase, settings: ErpSource): E
         const doing = `look for cancelled records (${source.path})`;
         const marked = await look({ source, columns }, conditions, doing);
         return { existing, answeredBy, cancelled: new Set(marked.keys()), ...said };
+      }),
+
+    eligible: (entity, keys) =>
+      readOf(entity, new Set(keys), async (reading, planned) => {
+        const { source, key: columns } = planned;
+        const asked = askable(planned, keys);
+        const conditions = await eligibleConditions(reading, planned);
+        const doing = `look which records may still be sent (${source.path})`;
+        const found = await rowsByAskedKey(
+          reading.snapshot,
+          { source, columns },
+          { asked, source: settings.source, conditions, doing },
+        );
+        return new Set([...found.keys(), ...keys.filter((key) => !asked.has(key))]);
       }),
 
     namesakes: (entity, names) =>

@@ -171,6 +171,8 @@ export interface ErpReader {
    * @param asksExistence also where nothing follows when a record is gone
    */
   presence(entity: Entity, keys: readonly string[], asksExistence?: boolean): Promise<Presence>;
+  /** Those of these keys whose rows may be sent now. A key that can't be asked for counts as one. */
+  eligible(entity: Entity, keys: readonly string[]): Promise<Set<string>>;
   /** Rows with the names of these records, by the key of the record, whether they may be sent or not. */
   namesakes(entity: Entity, names: ReadonlyMap<string, string>): Promise<Map<string, Namesake[]>>;
   /**

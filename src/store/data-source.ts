@@ -4,8 +4,6 @@ import { DataSource } from 'typeorm/data-source/DataSource.js';
 import type { StoreSettings } from '../config/sections/store.js';
 import { dialectOf } from '../db/store-dialects.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
-import { ExpandRemovedIds1764320001000 } from './migrations/1764320001000-expand-removed-ids.js';
-import { ExpandPresentedAs1764320002000 } from './migrations/1764320002000-expand-presented-as.js';
 import { MissingByElapsedTime1795800000000 } from './migrations/1795800000000-missing-by-elapsed-time.js';
 import { ExpandUnsettledByElapsedTime1795800001000 } from './migrations/1795800001000-expand-unsettled-by-elapsed-time.js';
 import { LookUps1795800002000 } from './migrations/1795800002000-look-ups.js';
@@ -23,6 +21,9 @@ import { ReceivedListsAsFacts1795900072000 } from './migrations/1795900072000-re
 import { ComparisonsAsFacts1795900073000 } from './migrations/1795900073000-comparisons-as-facts.js';
 import { FreeLeasesHaveNoEnd1795914000000 } from './migrations/1795914000000-free-leases-have-no-end.js';
 import { SweepUnderWay1795914001000 } from './migrations/1795914001000-sweep-under-way.js';
+import { ExpandRemovedIds1795920001000 } from './migrations/1795920001000-expand-removed-ids.js';
+import { ExpandPresentedAs1795920002000 } from './migrations/1795920002000-expand-presented-as.js';
+import { ExpandScannedAt1795920003000 } from './migrations/1795920003000-expand-scanned-at.js';
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the
@@ -33,8 +34,6 @@ import { SweepUnderWay1795914001000 } from './migrations/1795914001000-sweep-und
  */
 export const migrations: (new () => MigrationInterface)[] = [
   Initial1700000000000,
-  ExpandRemovedIds1764320001000,
-  ExpandPresentedAs1764320002000,
   MissingByElapsedTime1795800000000,
   ExpandUnsettledByElapsedTime1795800001000,
   LookUps1795800002000,
@@ -52,6 +51,9 @@ export const migrations: (new () => MigrationInterface)[] = [
   ComparisonsAsFacts1795900073000,
   FreeLeasesHaveNoEnd1795914000000,
   SweepUnderWay1795914001000,
+  ExpandRemovedIds1795920001000,
+  ExpandPresentedAs1795920002000,
+  ExpandScannedAt1795920003000,
 ];
 
 /**

@@ -122,6 +122,19 @@ export async function writeCursor(
   await upsertRows(tx, 'capture_cursor', ['name'], [row]);
 }
 
+/** A scan that began then has read all changes, or everything, of an entity. */
+export async function noteScan(tx: Tx, name: CursorName, startedAt: number): Promise<void> {
+  await upsertRows(tx, 'capture_cursor', ['name'], [{ name, scanned_at: startedAt }]);
+}
+
+/** When the last completed scan of each entity and source began. */
+export async function readScans(tx: Tx): Promise<ReadonlyMap<string, number>> {
+  const rows = await tx.rows<{ name: string; scannedAt: number }>(
+    'SELECT name, scanned_at FROM capture_cursor WHERE scanned_at IS NOT NULL',
+  );
+  return new Map(rows.map(({ name, scannedAt }) => [name, scannedAt]));
+}
+
 /** Notes that a sweep begins: only a request from now on asks for another one (`isSweepAsked`). */
 export async function beginSweep(tx: Tx, name: CursorName, nowMs: number): Promise<void> {
   await upsertRows(tx, 'capture_cursor', ['name'], [{ name, sweep_begun_at: nowMs }]);

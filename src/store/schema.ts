@@ -1,6 +1,4 @@
 import { initialTables } from './migrations/1700000000000-initial.js';
-import { removedIdTables } from './migrations/1764320001000-expand-removed-ids.js';
-import { presentedAsColumn } from './migrations/1764320002000-expand-presented-as.js';
 import { lookUpColumns } from './migrations/1795800002000-look-ups.js';
 import { personsWordColumns, personsWordTables } from './migrations/1795800003000-expand-persons-word.js';
 import { scheduleColumns } from './migrations/1795900000000-message-schedule.js';
@@ -15,6 +13,9 @@ import { jobFailureFacts } from './migrations/1795900071000-job-failures-as-fact
 import { receivedFacts } from './migrations/1795900072000-received-lists-as-facts.js';
 import { comparisonFacts } from './migrations/1795900073000-comparisons-as-facts.js';
 import { sweepBegunColumns } from './migrations/1795914001000-sweep-under-way.js';
+import { removedIdTables } from './migrations/1795920001000-expand-removed-ids.js';
+import { presentedAsColumn } from './migrations/1795920002000-expand-presented-as.js';
+import { scannedAtColumn } from './migrations/1795920003000-expand-scanned-at.js';
 import { type FactColumn, factColumnTypes } from './migrations/sentences-to-facts.js';
 
 /** Columns that migrations added to a table of the first schema. */
@@ -22,7 +23,7 @@ const added: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   outbox_message: { ...presentedAsColumn, ...lookUpColumns, ...scheduleColumns, ...absenceColumns },
   binding: personsWordColumns,
   lease: releasedElapsedColumns,
-  capture_cursor: sweepBegunColumns,
+  capture_cursor: { ...sweepBegunColumns, ...scannedAtColumn },
   write_back_target: sweepColumns,
   unsettled: { first_seen_elapsed: 'BIGINT NULL' },
 };

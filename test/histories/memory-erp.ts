@@ -106,6 +106,11 @@ export class MemoryErp implements ErpReader {
     return { existing: new Set(keys.filter((key) => rows.has(key))), cancelled: new Set(cancelled) };
   }
 
+  async eligible(entity: Entity, keys: readonly string[]): Promise<Set<string>> {
+    const { existing, cancelled } = await this.presence(entity, keys);
+    return new Set(keys.filter((key) => existing?.has(key) && !cancelled.has(key)));
+  }
+
   /** Each row has a number of its own. */
   namesakes = async () => new Map<string, Namesake[]>();
 

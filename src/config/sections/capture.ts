@@ -13,6 +13,12 @@ export const captureSettings = group('How the ERP is read.', {
     .meta({ unit: 'records' })
     .default(200)
     .describe('When one pass finds more changed records than this, they wait for `waybill confirm`.'),
+  maxCreates: whole(0)
+    .meta({ unit: 'records' })
+    .default(100)
+    .describe(
+      'When one pass finds more new records than this that earlier passes should have met already, as after orders.startFrom was set back, they wait for `waybill confirm`. New rows of the ERP do not count.',
+    ),
   maxRemovals: whole(0)
     .meta({ unit: 'records' })
     .default(10)

@@ -44,6 +44,7 @@ export interface RecordFacts extends RowFacts, RestoreFacts {
 
   /** Holds of a whole pass. */
   too_many_removals: { count: number; limit: number };
+  too_many_creates: { count: number; limit: number };
   too_many_updates: { count: number; limit: number };
   source_empty: NoData;
   /** `before`: rows that were eligible. */
@@ -82,4 +83,6 @@ export type RestoreEvidence = FactOf<RestoreFacts> | { legacy: Outside };
 /** The fault of a source as a whole: its updates and removals wait for a person. */
 export type SourceFact = Extract<RecordFact, { code: 'source_empty' | 'source_drained' | 'source_restored' }>;
 /** Why the updates and removals of a pass wait for a person. */
-export type PassFact = SourceFact | Extract<RecordFact, { code: 'too_many_removals' | 'too_many_updates' }>;
+export type PassFact =
+  | SourceFact
+  | Extract<RecordFact, { code: 'too_many_removals' | 'too_many_updates' | 'too_many_creates' }>;

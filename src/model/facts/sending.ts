@@ -71,6 +71,10 @@ interface ClosedFacts {
   already_held: NoData;
   already_acknowledged: NoData;
   already_there_adopted: NoData;
+  /** Its row was gone, or not to be sent any more, when it came up for sending. */
+  left_before_sending: NoData;
+  /** Whether its row is still to be sent could not be asked. */
+  erp_not_asked: NoData;
   back_in_erp: NoData;
   replaced_by_newer: NoData;
   /** The service had the record already, with other values. `clears`: an update would clear fields that only the service has. */

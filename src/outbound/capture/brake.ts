@@ -17,6 +17,7 @@ import type { Operation } from '../outbox/message.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
 
 interface BrakeLimits {
+  maxCreates: number;
   maxUpdates: number;
   maxRemovals: number;
 }
@@ -28,12 +29,14 @@ interface BrakeLimits {
  * confirms it
  */
 export function passBrake(counts: PassCounts, limits: BrakeLimits, standing: SourceFact | null): PassFact | null {
-  if (counts.updates + counts.removals === 0) return null;
+  if (counts.creates + counts.updates + counts.removals === 0) return null;
   if (standing !== null) return standing;
   if (counts.removals > limits.maxRemovals)
     return { code: 'too_many_removals', count: counts.removals, limit: limits.maxRemovals };
   if (counts.updates > limits.maxUpdates)
     return { code: 'too_many_updates', count: counts.updates, limit: limits.maxUpdates };
+  if (counts.creates > limits.maxCreates)
+    return { code: 'too_many_creates', count: counts.creates, limit: limits.maxCreates };
   return null;
 }
 
@@ -262,8 +265,28 @@ export function nextMarks(
   };
 }
 
+/** Where earlier passes over everything have read to; null: none has come to its end. */
+export type ReadBefore = Pick<SourceMarks, 'highChangedAt' | 'highKey'> | null;
+
+/**
+ * Whether a row that is new to the store was there when an earlier pass read the ERP, so that something else made it eligible since:
+ * a setting, more likely than a person at work. Pure. @param overlapSeconds by which a row may be committed late
+ */
+export function isOverdue(
+  { changedAt, sourceKey }: { changedAt: string | null; sourceKey: string },
+  before: ReadBefore,
+  overlapSeconds: number,
+): boolean {
+  if (before === null) return false;
+  if (changedAt !== null && before.highChangedAt !== null)
+    return compareChangedAt(changedAt, shiftChangedAt(before.highChangedAt, -overlapSeconds)) < 0;
+  return changedAt === null && before.highKey !== null && isGivenBefore(sourceKey, before.highKey);
+}
+
 /** What one pass over the ERP would change at the service, of one entity. */
 export interface PassCounts {
+  /** New records that earlier passes should have met (`isOverdue`). */
+  creates: number;
   updates: number;
   removals: number;
 }

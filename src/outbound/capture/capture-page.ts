@@ -278,14 +278,29 @@ async function planCustomers(
     ...(await knownRecords(tx, 'customer', keys, work.lease !== null)),
     ...work.replacing.customer.moved,
   ]);
+  // A customer is as new as the orders for which it comes along.
+  const waitsWithOrders = ({ message: { operation, sourceKey } }: Plan) => {
+    const own = orders.filter(({ message }) => message.customerKey === sourceKey);
+    return operation === 'create' && own.length > 0 && own.every(({ message }) => isOverdueCreate(message));
+  };
   return customers.flatMap((row) => {
     const record = known.get(row.sourceKey) as KnownRecord;
-    const plan = planRow(context, { ...work, force: false }, row, record, null);
+    const { readBefore: _, ...asNew } = work;
+    const plan = planRow(context, { ...asNew, force: false }, row, record, null);
+    if (plan !== 'unchanged' && !('reason' in plan) && waitsWithOrders(plan)) plan.message.waitsForScan = true;
     judged?.customers.push(judgement(row, plan, record, null));
     // Unchanged customers beside the orders that the page was read for are no news, nor are those of an earlier page.
     const isNews = plan !== 'unchanged' && !('reason' in plan) && !work.shownCustomers.has(row.sourceKey);
     return isNews && comesAlong(row) ? [plan] : [];
   });
+}
+
+function isOverdueCreate({ operation, waitsForScan }: Plan['message']): boolean {
+  return operation === 'create' && waitsForScan === true;
+}
+
+function countedAs(operation: string): keyof PassCounts {
+  return operation === 'create' ? 'creates' : 'updates';
 }
 
 /** Notes in `result` what is written, or would be. */
@@ -309,7 +324,7 @@ async function report(work: CapturePageWork, tx: Tx, plans: readonly Plan[], res
       customerKey,
       operation,
       because: null,
-      counts: parked === null && message.waitsForScan ? 'updates' : null,
+      counts: parked === null && message.waitsForScan ? countedAs(operation) : null,
       changedAt: row.changedAt,
       total: row.entity === 'order' && row.content.mapped ? String(orderTotal(row.content.record.items)) : null,
       currency: row.entity === 'order' ? (row.currency ?? null) : null,

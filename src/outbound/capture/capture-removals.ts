@@ -23,7 +23,7 @@ import { decideRemoval, replacesRecord } from './next-revision.js';
 import { findRenamed, lastRecords } from './removed-records.js';
 
 /** What delivery asks before a removal leaves: whether the record is back or goes on under another key, and of which ERP. */
-export type ErpPresence = Pick<ErpReader, 'identity' | 'presence' | 'namesakes'>;
+export type ErpPresence = Pick<ErpReader, 'identity' | 'presence' | 'eligible' | 'namesakes'>;
 
 export interface RemovalPass {
   entity: Entity;

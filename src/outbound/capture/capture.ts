@@ -2,7 +2,7 @@ import type { ChangedFrom, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilte
 import { compareChangedAt, isReached, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
 import { type Entity, inSource, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { beginSweep, type SourceMarks } from '../../store/job-runs.js';
+import { beginSweep, type CursorName, noteScan, type SourceMarks } from '../../store/job-runs.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
 import { nextTurn } from '../../v8.js';
@@ -10,7 +10,7 @@ import { tell } from '../../words/words.js';
 import { mappingFingerprint } from '../outbox/content-hash.js';
 import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
-import type { SourceLook } from './brake.js';
+import type { ReadBefore, SourceLook } from './brake.js';
 import { capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
 import {
@@ -59,6 +59,7 @@ class CapturePass {
   /** In a dry run nothing is written, so that the customers of the next page would count again. */
   readonly #shownCustomers = new Set<string>();
   readonly #replaced = new Set<string>();
+  readonly #readBefore: Record<Entity, ReadBefore> = { customer: null, order: null };
   readonly #brakes: PassBrakes;
 
   constructor(
@@ -115,6 +116,7 @@ class CapturePass {
     const whole = due || isLost || this.options.sweep || this.options.dryRun || this.options.limit !== undefined;
     const look = { clock: upper, isAnew: cursor.isAnew };
     const source = await this.#watchSource(entity, { ...look, sweptRows: null });
+    this.#readBefore[entity] = source === null || source.sweptRows === null ? null : source;
     if (entity === 'order') await this.#unsettled();
     if (whole) {
       // A request for a sweep from now on asks for another one.
@@ -127,6 +129,7 @@ class CapturePass {
         await sweepRemovals(this.context, this.reader, this.#removalPass(entity), sweep);
       if (this.options.dryRun || this.result.stopped) return;
       await moveCursor(this.#writing, name, { changedAt: upper ?? cursor.changedAt, sweptAt: startedAt });
+      await this.#noteScan(name, startedAt);
       return;
     }
     if (upper === null) return;
@@ -134,6 +137,11 @@ class CapturePass {
     if (settings[pluralOf(entity)].cancelled && (await this.#decidesRemovals(source)))
       await captureCancelled(this.context, this.reader, this.#removalPass(entity), this.#since(cursor.changedAt));
     await this.#changes(entity, cursor.changedAt, upper);
+    if (!this.result.stopped) await this.#noteScan(name, startedAt);
+  }
+
+  async #noteScan(name: CursorName, startedAt: number): Promise<void> {
+    await this.#writing.write('note that a scan has ended', (tx) => noteScan(tx, name, startedAt));
   }
 
   /** Where reading begins: an overlap before the cursor, because rows may commit late. */
@@ -224,6 +232,7 @@ class CapturePass {
     const pass = {
       fingerprints: this.#fingerprints,
       givenUpTo: this.#brakes.givenUpTo,
+      readBefore: this.#readBefore,
       force: this.options.force ?? false,
       // Who names records wants them now.
       isResync: this.options.filter !== undefined && this.options.filter.keys === undefined,

@@ -49,8 +49,8 @@ export class PassBrakes {
   readonly reasons: HeldFact[] = [];
   /** What a dry run would write. */
   readonly #planned: Record<Entity, PassCounts> = {
-    customer: { updates: 0, removals: 0 },
-    order: { updates: 0, removals: 0 },
+    customer: { creates: 0, updates: 0, removals: 0 },
+    order: { creates: 0, updates: 0, removals: 0 },
   };
   readonly #seen: Partial<Record<Entity, SeenEnd>> = {};
   readonly #ends: Partial<Record<Entity, { countsKeys: boolean; clock: string | null }>> = {};
@@ -176,7 +176,7 @@ export class PassBrakes {
       return done;
     };
     const parameters = this.#ofPass(entity);
-    if (counts.updates + counts.removals === 0) return 0;
+    if (counts.creates + counts.updates + counts.removals === 0) return 0;
     const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? null);
     if (reason === null) {
       await write('let the pass go', (tx) =>
@@ -228,12 +228,16 @@ export class PassBrakes {
     const left = await this.#count();
     let held = 0;
     for (const entity of entities) {
-      const { updates, removals } = left[entity];
+      const { creates, updates, removals } = left[entity];
       const planned = this.#planned[entity];
-      const counts = { updates: planned.updates + updates, removals: planned.removals + removals };
+      const counts = {
+        creates: planned.creates + creates,
+        updates: planned.updates + updates,
+        removals: planned.removals + removals,
+      };
       const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? turned);
       if (reason === null) continue;
-      const changes = counts.updates + counts.removals;
+      const changes = counts.creates + counts.updates + counts.removals;
       held += changes;
       this.reasons.push(this.#heldFact(entity, changes, reason));
     }
@@ -285,16 +289,18 @@ const waitsForEnd = "source=? AND is_backlog IN (0,1) AND next_attempt_at IS NUL
 /** The same of one entity. */
 const ofPass = `state='pending' AND entity=? AND ${waitsForEnd}`;
 
-/** How many updates and removals the pass has written. */
+/** How many changes the pass has written that wait for its end. */
 async function countOfPass(tx: Tx, source: string, afterId: number): Promise<Record<Entity, PassCounts>> {
   const rows = await tx.rows<{ entity: Entity } & PassCounts>(
-    `SELECT entity, COUNT(*)-COUNT(removal) AS updates, COUNT(removal) AS removals FROM outbox_message
+    `SELECT entity, COUNT(CASE WHEN operation='create' THEN 1 END) AS creates,
+            COUNT(CASE WHEN operation<>'create' AND removal IS NULL THEN 1 END) AS updates, COUNT(removal) AS removals
+       FROM outbox_message
       WHERE state='pending' AND entity IN ('customer','order') AND ${waitsForEnd} GROUP BY entity`,
     [source, afterId],
   );
   const of = (wanted: Entity): PassCounts => {
-    const { updates = 0, removals = 0 } = rows.find(({ entity }) => entity === wanted) ?? {};
-    return { updates, removals };
+    const { creates = 0, updates = 0, removals = 0 } = rows.find(({ entity }) => entity === wanted) ?? {};
+    return { creates, updates, removals };
   };
   return { customer: of('customer'), order: of('order') };
 }

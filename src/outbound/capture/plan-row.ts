@@ -13,7 +13,7 @@ import { contentOf, sha256, underFingerprint } from '../outbox/content-hash.js';
 import { createKey, keyLifetimeOf, wireBody } from '../outbox/idempotency-key.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
-import { changedIdentity, holdReason, suspicion } from './brake.js';
+import { changedIdentity, holdReason, isOverdue, type ReadBefore, suspicion } from './brake.js';
 import type { KnownRecord } from './known-records.js';
 import { forcedRevision, nextRevision, replacesRecord } from './next-revision.js';
 
@@ -93,6 +93,8 @@ export interface RowPass {
   isResync: boolean;
   /** New keys of orders that seem to be known ones under another key. */
   renamed?: ReadonlyMap<string, string>;
+  /** Where earlier passes had read to when this one began; absent: a person names what to read. */
+  readBefore?: Readonly<Record<Entity, ReadBefore>>;
   /** Why rows that say which record they go on for wait for a person, by key. */
   replacing?: Readonly<Record<Entity, { held: ReadonlyMap<string, Fact> }>>;
 }
@@ -185,10 +187,18 @@ export function planRow(
       isBacklog,
       // A key that turned to another record stays with the record that the service knows.
       identity: conflict === null ? identity : knownIdentity,
-      waitsForScan: decision.operation !== 'create' && !isTakenBack(hash, decision.supersedes, known),
+      waitsForScan:
+        decision.operation === 'create'
+          ? isOverdue(row, pass.readBefore?.[row.entity] ?? null, settings.capture.overlapSeconds) && isUnknown(known)
+          : !isTakenBack(hash, decision.supersedes, known),
       parked,
     },
   };
+}
+
+/** Whether the store has never met the record: one that it knows was seen by an earlier pass, or removed and wanted again. */
+function isUnknown({ newest, binding, closed }: KnownRecord): boolean {
+  return newest === null && binding === null && closed === null;
 }
 
 /** Reason to park a row: an unsendable row comes before a doubt, and a doubt before a brake. */

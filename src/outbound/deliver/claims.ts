@@ -40,6 +40,7 @@ import type { DeliveryTally } from './deliver-result.js';
 import type { ResendTerms } from './due-messages.js';
 import { lookUpEntities } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';
+import { WaitingCreates } from './waiting-creates.js';
 
 /**
  * After a clock that ran ahead was set right: what was sent "tomorrow" counts as forgotten, and a message that waits until then
@@ -151,6 +152,7 @@ export class Claims {
   #unasked: readonly UnaskedRemoval[] = [];
   /** By how much the clock on the wall is ahead of one that cannot be set, when it was last followed. */
   #leadMs: number;
+  readonly #waitingCreates: WaitingCreates;
   /** When it was looked last for what the service may have forgotten, and for times that lie ahead. */
   #parkedAtMs = Number.NEGATIVE_INFINITY;
   /** Of what was claimed last, on average. */
@@ -163,6 +165,7 @@ export class Claims {
     private readonly erp: ErpPresence,
   ) {
     this.#keyLifetimeMs = keyLifetimeMs(context.settings.service);
+    this.#waitingCreates = new WaitingCreates(context, lease, erp);
     this.#presentations = presentationsOf(context.settings.service);
     this.#leadMs = wallLeadMs(context);
   }
@@ -186,10 +189,11 @@ export class Claims {
 
   /** @returns what may be sent now. @throws LeaseLost */
   async claim(ids: readonly number[], when: 'due' | 'ever'): Promise<ClaimedMessage[]> {
-    if (ids.length === 0) return [];
-    const claimed = await this.#claim(ids, when);
+    const may = await this.#waitingCreates.mayLeave(ids);
+    if (may.length === 0) return [];
+    const claimed = await this.#claim(may, when);
     // Where nothing else is sent meanwhile, the next claim may be one of other messages, as when one at a time goes as a probe.
-    return claimed.length === 0 && this.#unasked.length > 0 ? this.#claim(ids, when) : claimed;
+    return claimed.length === 0 && this.#unasked.length > 0 ? this.#claim(may, when) : claimed;
   }
 
   async #claim(ids: readonly number[], when: 'due' | 'ever'): Promise<ClaimedMessage[]> {

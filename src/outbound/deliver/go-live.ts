@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/settings.js';
+import { settingsOf, sourceNames } from '../../model/record.js';
 import { machineIdentity } from '../../ops/machine-identity.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
@@ -13,9 +14,12 @@ export interface LiveIdentity {
   machine: string;
   erp: string;
   service: string;
+  /** Which orders may be sent (`orders.pending`, `orders.startFrom`). */
+  orders: string;
 }
 
-interface GoLiveRecord extends LiveIdentity {
+/** `orders` is absent where an earlier version went live: nothing was agreed about it. */
+interface GoLiveRecord extends Omit<LiveIdentity, 'orders'>, Partial<Pick<LiveIdentity, 'orders'>> {
   at: number;
   actor: string;
   /** Other machines on the same store that may take over, as a person said on each of them. */
@@ -28,6 +32,7 @@ const meanings: Record<keyof LiveIdentity, string> = {
   machine: 'the machine',
   erp: 'the ERP database',
   service: 'the address of the service',
+  orders: 'which orders are sent',
 };
 
 export function liveIdentity(settings: Settings, erpIdentity: string): LiveIdentity {
@@ -37,7 +42,22 @@ export function liveIdentity(settings: Settings, erpIdentity: string): LiveIdent
     machine: machineIdentity(),
     erp: erpIdentity,
     service: settings.service.baseUrl,
+    orders: ordersToSend(settings),
   };
+}
+
+/** The orders of each source that the settings send, in one line. */
+function ordersToSend(settings: Settings): string {
+  return sourceNames(settings)
+    .map((source) => {
+      const { pending, startFrom } = settingsOf(settings, source).orders;
+      const parts = [
+        pending ?? 'all',
+        ...(typeof startFrom === 'object' ? [`${startFrom.column} from ${startFrom.from} on`] : []),
+      ];
+      return `${source ? `${source}: ` : ''}${parts.join(', ')}`;
+    })
+    .join('; ');
 }
 
 export async function readGoLive(tx: Tx): Promise<GoLiveRecord | null> {
@@ -84,7 +104,9 @@ export async function allowStandby(tx: Tx, identity: LiveIdentity): Promise<stri
 function changedNames(record: GoLiveRecord, now: LiveIdentity): (keyof LiveIdentity)[] {
   const names = Object.keys(meanings) as (keyof LiveIdentity)[];
   const isStandby = record.standbyMachines?.includes(now.machine) ?? false;
-  return names.filter((name) => record[name] !== now[name] && !(name === 'machine' && isStandby));
+  const isAgreed = (name: keyof LiveIdentity) =>
+    record[name] === undefined || record[name] === now[name] || (name === 'machine' && isStandby);
+  return names.filter((name) => !isAgreed(name));
 }
 
 /** The store belongs to another environment than the settings say. */

@@ -65,9 +65,16 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
   }
 }
 
-/** Sets the time at which waiting messages are tried next. */
-export async function scheduleMessages(tx: Tx, ids: readonly number[], nextAttemptAt: number): Promise<void> {
-  await run(tx, ids, dueAt, [nextAttemptAt], "state IN ('pending','in_doubt')");
+/** Sets the time at which waiting messages are tried next. @param why absent: the reason on record stays */
+export async function scheduleMessages(
+  tx: Tx,
+  ids: readonly number[],
+  nextAttemptAt: number,
+  why?: Fact,
+): Promise<void> {
+  const set = why === undefined ? dueAt : `${dueAt}, ${reasonSet}`;
+  const values = why === undefined ? [nextAttemptAt] : [nextAttemptAt, ...reasonValues(why)];
+  await run(tx, ids, set, values, "state IN ('pending','in_doubt')");
 }
 
 /** Messages in doubt and conflicts become `sending` while the service is asked for their records. */

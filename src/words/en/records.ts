@@ -65,6 +65,8 @@ export const recordWords: WordsFor<RecordFacts> = {
   },
 
   too_many_removals: ({ count, limit }) => `${count} removals in one pass, more than capture.maxRemovals (${limit})`,
+  too_many_creates: ({ count, limit }) =>
+    `${count} records in one pass that earlier passes left out, more than capture.maxCreates (${limit}): orders.startFrom or orders.pending may have changed`,
   too_many_updates: ({ count, limit }) => `${count} updates in one pass, more than capture.maxUpdates (${limit})`,
   source_empty: () => ({ text: 'the ERP has no rows any more, and it had some', remedy: confirm }),
   source_drained: ({ before }) => ({ text: `no row is eligible any more, and ${before} were`, remedy: confirm }),

@@ -69,6 +69,9 @@ export const sendingWords: WordsFor<SendingFacts> = {
   already_held: () => 'The service holds these values already.',
   already_acknowledged: () => 'The service has acknowledged it already.',
   already_there_adopted: () => 'The service had it already: it is adopted.',
+  left_before_sending: () => 'Before it was sent, its row was deleted in the ERP or is not to be sent any more.',
+  erp_not_asked: () =>
+    'It has waited, and the ERP cannot be asked whether it is still to be sent. Waybill asks again within a minute.',
   back_in_erp: () => 'Its record is in the ERP again, so it is not removed.',
   replaced_by_newer: () => 'A newer revision takes the place of the create.',
   adopted_differs: ({ clears }) =>

@@ -83,6 +83,10 @@ export class TwinErp implements ErpReader {
     return { existing: new Set(keys.filter((key) => existing.has(key))), cancelled: new Set() };
   }
 
+  async eligible(entity: Entity, keys: readonly string[]): Promise<Set<string>> {
+    return (await this.presence(entity, keys)).existing ?? new Set();
+  }
+
   async namesakes(entity: Entity, names: ReadonlyMap<string, string>): Promise<Map<string, Namesake[]>> {
     const rows =
       entity === 'order'

@@ -19,6 +19,7 @@ type WithoutRemedy =
   | 'mapping_changed'
   | 'key_given_before'
   | 'too_many_removals'
+  | 'too_many_creates'
   | 'too_many_updates'
   | 'highest_key_fell'
   | 'latest_change_fell'

@@ -12,8 +12,8 @@ export const removedIdTables: Readonly<Record<string, string>> = {
 };
 
 /** Remembers every removed record, because many services go on showing them. */
-export class ExpandRemovedIds1764320001000 implements MigrationInterface {
-  name = 'ExpandRemovedIds1764320001000';
+export class ExpandRemovedIds1795920001000 implements MigrationInterface {
+  name = 'ExpandRemovedIds1795920001000';
 
   async up(runner: QueryRunner): Promise<void> {
     const { columns, end } = await dialectOfSource(runner.connection).schemaWords(runner);

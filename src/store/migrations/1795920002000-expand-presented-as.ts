@@ -9,8 +9,8 @@ import { dialectOfSource } from '../../db/store-dialects.js';
 export const presentedAsColumn: Readonly<Record<string, string>> = { presented_as: 'CHAR(16) NULL' };
 
 /** A service that is shown a key in another way takes it for another key. */
-export class ExpandPresentedAs1764320002000 implements MigrationInterface {
-  name = 'ExpandPresentedAs1764320002000';
+export class ExpandPresentedAs1795920002000 implements MigrationInterface {
+  name = 'ExpandPresentedAs1795920002000';
 
   async up(runner: QueryRunner): Promise<void> {
     const { columns } = await dialectOfSource(runner.connection).schemaWords(runner);
