@@ -211,3 +211,11 @@ export function valueAt(value: unknown, place: string): unknown {
   }
   return at;
 }
+
+/**
+ * True if the service knows customers by the code that we send, in whatever envelope; otherwise it gives each an id of
+ * its own.
+ */
+export function idIsCode({ customerId }: { customerId: string }): boolean {
+  return customerId.split('.').at(-1) === 'customer_code';
+}

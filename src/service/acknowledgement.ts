@@ -29,14 +29,6 @@ const acknowledgedText = z
  */
 export const acknowledgedId = z.union([acknowledgedText, z.number().int().safe().transform(String)]);
 
-/**
- * True if the service knows customers by the code that we send, in whatever envelope; otherwise it gives each an id of
- * its own.
- */
-export function idIsCode({ customerId }: Pick<AcknowledgementSettings, 'customerId'>): boolean {
-  return customerId.split('.').at(-1) === 'customer_code';
-}
-
 /** The endpoint by which each kind of record is made, changed and removed. */
 export const endpointNames = {
   customer: { create: 'createCustomer', update: 'updateCustomer', delete: 'deleteCustomer' },

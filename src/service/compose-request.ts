@@ -3,9 +3,16 @@ import type { EndpointName } from '../config/sections/service-endpoints.js';
 import type { Fact } from '../model/facts/fact.js';
 import { outside } from '../model/outside.js';
 import { placeholder } from '../model/placeholder.js';
-import { type CustomerRecord, type Entity, type JsonValue, type OrderItem, orderTotal } from '../model/record.js';
+import {
+  type CustomerRecord,
+  type Entity,
+  idIsCode,
+  type JsonValue,
+  type OrderItem,
+  orderTotal,
+} from '../model/record.js';
 import type { Delivered } from '../model/verdict.js';
-import { endpointNames, expectAcknowledgement, idIsCode } from './acknowledgement.js';
+import { endpointNames, expectAcknowledgement } from './acknowledgement.js';
 import type { Expectation } from './judge.js';
 import { customerInAnswer } from './look-up.js';
 import type { TransportRequest } from './wire/transport.js';

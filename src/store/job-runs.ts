@@ -122,9 +122,17 @@ export async function writeCursor(
   await upsertRows(tx, 'capture_cursor', ['name'], [row]);
 }
 
-/** A scan that began then has read all changes, or everything, of an entity. */
-export async function noteScan(tx: Tx, name: CursorName, startedAt: number): Promise<void> {
-  await upsertRows(tx, 'capture_cursor', ['name'], [{ name, scanned_at: startedAt }]);
+/** Scans that began then have read all changes, or everything, of an entity. */
+export async function noteScans(tx: Tx, ended: ReadonlyMap<CursorName, number>): Promise<void> {
+  const rows = [...ended].map(([name, startedAt]) => ({ name, scanned_at: startedAt }));
+  await upsertRows(tx, 'capture_cursor', ['name'], rows);
+}
+
+/** Tells whether any message waits to be sent, or for a person. */
+export async function isAnythingWaiting(tx: Tx): Promise<boolean> {
+  const sql = `SELECT CASE WHEN EXISTS (SELECT 1 FROM outbox_message WHERE state='pending')
+      OR EXISTS (SELECT 1 FROM outbox_message WHERE state='parked') THEN 1 ELSE 0 END`;
+  return (await tx.value<number>(sql)) === 1;
 }
 
 /** When the last completed scan of each entity and source began. */

@@ -4,9 +4,10 @@ import type { ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js
 import { type Fact, legacy } from '../../model/facts/fact.js';
 import { rowFact } from '../../model/facts/rows.js';
 import type { Entity } from '../../model/record.js';
+import { idIsCode } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { idIsCode } from '../../service/acknowledgement.js';
+
 import { type Lease, lockLease } from '../../store/lease.js';
 import { inChunks } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';

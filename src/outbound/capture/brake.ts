@@ -76,7 +76,7 @@ export function holdReason(input: HoldInput): Fact | null {
 
 /**
  * Why what looks new may be known, or null. Pure.
- * @param pass.renamed new keys of orders that seem to be known ones; `replacing`: why rows that name another one wait; `givenUpTo`:
+ * @param pass.renamed known keys by entity and new key, of records that seem to be known ones; `replacing`: why rows that name another one wait; `givenUpTo`:
  * where the ERP was restored, the highest key before
  */
 export function suspicion(
@@ -89,7 +89,7 @@ export function suspicion(
 ): Fact | null {
   const replacing = pass.replacing?.[entity].held.get(sourceKey);
   if (replacing !== undefined) return replacing;
-  const from = entity === 'order' ? pass.renamed?.get(sourceKey) : undefined;
+  const from = pass.renamed?.get(`${entity} ${sourceKey}`);
   if (from !== undefined) return { code: 'seems_renamed', entity, from, to: sourceKey };
   if (!isGivenBefore(sourceKey, pass.givenUpTo[entity])) return null;
   return { code: 'key_given_before' };

@@ -4,9 +4,10 @@ import { moneyOf } from '../../erp/mapping/money.js';
 import type { AlertFact } from '../../model/facts/alerts.js';
 import type { Fact } from '../../model/facts/fact.js';
 import type { RowFact } from '../../model/facts/rows.js';
-import { type Entity, inSource, orderTotal, pluralOf } from '../../model/record.js';
+import { type Entity, idIsCode, inSource, orderTotal, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
+
 import { type Elapsed, earlier, noteElapsed, readElapsed } from '../../store/elapsed-time.js';
 import { writeCursor } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
@@ -21,6 +22,7 @@ import {
   type KnownRecord,
   knownRecords,
   type RenamedOrder,
+  renamedCustomers,
   renamedOrders,
   respell,
 } from './known-records.js';
@@ -120,6 +122,9 @@ export interface TouchedRecord {
 export async function capturePage(context: JobContext, read: CapturePageWork): Promise<CapturePageResult> {
   const page = await respell(context, read.reader, read.entity, read.page);
   const renamed = await renamedOrders(context, read.reader, page.rows, page.isNew);
+  const customers = read.entity === 'customer' ? (page.rows as ReadCustomer[]) : page.customers;
+  const isOwnId = !idIsCode(context.settings.service.acknowledgement);
+  const sameCustomers = isOwnId ? await renamedCustomers(context, read.reader, customers) : new Map<string, string>();
   const named = { customer: [] as Replacement[], order: [] as Replacement[] };
   for (const [entity, rows] of [
     ['customer', page.customers],
@@ -127,7 +132,7 @@ export async function capturePage(context: JobContext, read: CapturePageWork): P
   ] as const)
     if (rows.some(({ replaces }) => replaces))
       named[entity] = await findReplacements(context, read.reader, entity, rows);
-  const work = { ...read, page, renamed, named };
+  const work = { ...read, page, renamed, named, sameCustomers };
   // With a store in a file nothing waits: others have their turn before the transaction.
   await nextTurn();
   if (work.lease === null) {
@@ -146,7 +151,11 @@ export async function capturePage(context: JobContext, read: CapturePageWork): P
 }
 
 const noneReplaced: SettledReplacements = { held: new Map(), moved: new Map() };
-type PageWork = CapturePageWork & { named: Record<Entity, Replacement[]>; renamed: readonly RenamedOrder[] };
+type PageWork = CapturePageWork & {
+  named: Record<Entity, Replacement[]>;
+  renamed: readonly RenamedOrder[];
+  sameCustomers: ReadonlyMap<string, string>;
+};
 
 /** @param judged filled in a dry run */
 async function planAndWrite(
@@ -164,7 +173,13 @@ async function planAndWrite(
   const replacing = { customer: await settle('customer'), order: await settle('order') };
   const renamed = await settleRenamed(context, tx, read.renamed, lease, nowMs);
   replacing.order = { ...replacing.order, held: new Map([...renamed.held, ...replacing.order.held]) };
-  const work = { ...read, replacing, renamed: renamed.seems, nowMs };
+  const work = {
+    ...read,
+    replacing,
+    renamed: new Map([...renamed.seems].map(([to, from]) => [`order ${to}`, from])),
+    nowMs,
+  };
+  for (const [to, from] of read.sameCustomers) work.renamed.set(`customer ${to}`, from);
   const result: CapturePageResult = {
     captured: { customers: 0, orders: 0 },
     unchanged: 0,

@@ -2,7 +2,7 @@ import type { ChangedFrom, ErpPage, ErpReader, ReadCustomer, ReadOrder, RowFilte
 import { compareChangedAt, isReached, laterChangedAt, shiftChangedAt } from '../../erp/time/time-form.js';
 import { type Entity, inSource, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { beginSweep, type CursorName, noteScan, type SourceMarks } from '../../store/job-runs.js';
+import { beginSweep, type CursorName, isAnythingWaiting, noteScans, type SourceMarks } from '../../store/job-runs.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
 import { nextTurn } from '../../v8.js';
@@ -59,6 +59,8 @@ class CapturePass {
   /** In a dry run nothing is written, so that the customers of the next page would count again. */
   readonly #shownCustomers = new Set<string>();
   readonly #replaced = new Set<string>();
+  /** When the scans of this pass began that came to their end. */
+  readonly #ended = new Map<CursorName, number>();
   readonly #readBefore: Record<Entity, ReadBefore> = { customer: null, order: null };
   readonly #brakes: PassBrakes;
 
@@ -92,6 +94,7 @@ class CapturePass {
       if (!this.result.stopped) await this.#entity('order');
     }
     if (this.result.stopped) return this.result;
+    await this.#noteScans();
     const held = dryRun ? await this.#brakes.foresee() : await this.#brakes.end(this.#writing);
     this.result.held += held;
     this.result.parked += held;
@@ -129,7 +132,7 @@ class CapturePass {
         await sweepRemovals(this.context, this.reader, this.#removalPass(entity), sweep);
       if (this.options.dryRun || this.result.stopped) return;
       await moveCursor(this.#writing, name, { changedAt: upper ?? cursor.changedAt, sweptAt: startedAt });
-      await this.#noteScan(name, startedAt);
+      this.#ended.set(name, startedAt);
       return;
     }
     if (upper === null) return;
@@ -137,11 +140,15 @@ class CapturePass {
     if (settings[pluralOf(entity)].cancelled && (await this.#decidesRemovals(source)))
       await captureCancelled(this.context, this.reader, this.#removalPass(entity), this.#since(cursor.changedAt));
     await this.#changes(entity, cursor.changedAt, upper);
-    if (!this.result.stopped) await this.#noteScan(name, startedAt);
+    if (!this.result.stopped) this.#ended.set(name, startedAt);
   }
 
-  async #noteScan(name: CursorName, startedAt: number): Promise<void> {
-    await this.#writing.write('note that a scan has ended', (tx) => noteScan(tx, name, startedAt));
+  /** A scan matters to what it found waiting: where nothing is, there is nothing to note. */
+  async #noteScans(): Promise<void> {
+    if (this.#ended.size === 0) return;
+    const { store } = this.context;
+    if (await store.read('look whether anything waits', isAnythingWaiting))
+      await this.#writing.write('note that a scan has ended', (tx) => noteScans(tx, this.#ended));
   }
 
   /** Where reading begins: an overlap before the cursor, because rows may commit late. */

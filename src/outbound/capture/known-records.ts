@@ -318,3 +318,57 @@ async function ordersOf(tx: Tx, numbers: readonly string[]): Promise<KnownOrder[
     [...numbers, ...numbers, ...numbers],
   );
 }
+
+/**
+ * Find customers whose rows seem to have got another key: new to the store, with the code of a known one whose row is gone. A
+ * service that gives ids of its own would make a second customer. One that knows customers by their code refuses a second one.
+ * @returns the known key, by new key
+ */
+export async function renamedCustomers(
+  { store }: Pick<JobContext, 'store'>,
+  reader: ErpReader,
+  rows: readonly ReadCustomer[],
+): Promise<ReadonlyMap<string, string>> {
+  if (rows.length === 0) return new Map();
+  const codeOf = ({ content }: ReadCustomer) =>
+    content.mapped ? JSON.stringify({ customer_code: content.record.customer_code }) : null;
+  const { own, known } = await store.read('look for customers with the same code', (tx) => sameCodes(tx, rows, codeOf));
+  const pairs = rows.flatMap((row) => {
+    const identity = own.has(row.sourceKey) ? null : codeOf(row);
+    const from = identity === null ? undefined : known.get(identity);
+    const isSameSource = from !== undefined && sourceOf(from) === sourceOf(row.sourceKey);
+    return isSameSource && from !== row.sourceKey ? [{ to: row.sourceKey, from }] : [];
+  });
+  if (pairs.length === 0) return new Map();
+  const presence = await reader.presence(
+    'customer',
+    pairs.map(({ from }) => from),
+    true,
+  );
+  return new Map(pairs.flatMap(({ to, from }) => (isStillThere(presence, from, to) ? [] : [[to, from] as const])));
+}
+
+/** Keys that are known as they are, and customers at the service, or perhaps there, by their identity. */
+async function sameCodes(
+  tx: Tx,
+  rows: readonly ReadCustomer[],
+  codeOf: (row: ReadCustomer) => string | null,
+): Promise<{ own: ReadonlySet<string>; known: ReadonlyMap<string, string> }> {
+  const keys = padded(rows.map(({ sourceKey }) => sourceKey));
+  const bound = await tx.rows<{ sourceKey: string }>(
+    `SELECT source_key FROM binding WHERE entity='customer' AND source_key IN ${placeholders(keys.length)}`,
+    keys,
+  );
+  const own = new Set(bound.map(({ sourceKey }) => sourceKey));
+  const codes = padded([...new Set(rows.flatMap((row) => (own.has(row.sourceKey) ? [] : (codeOf(row) ?? []))))]);
+  if (codes.length === 0) return { own, known: new Map() };
+  const listed = placeholders(codes.length);
+  const found = await tx.rows<{ sourceKey: string; identity: string }>(
+    `SELECT source_key, identity FROM binding WHERE entity='customer' AND identity IN ${listed}
+     UNION SELECT source_key, identity FROM outbox_message
+       WHERE entity='customer' AND state IN ('sending','in_doubt','parked') AND operation='create'
+         AND first_sent_at IS NOT NULL AND (park_class IS NULL OR park_class<>'refused') AND identity IN ${listed}`,
+    [...codes, ...codes],
+  );
+  return { own, known: new Map(found.map(({ sourceKey, identity }) => [identity, sourceKey])) };
+}

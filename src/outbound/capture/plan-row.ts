@@ -91,7 +91,7 @@ export interface RowPass {
   force: boolean;
   /** Reads again what is there already, and not what is new. */
   isResync: boolean;
-  /** New keys of orders that seem to be known ones under another key. */
+  /** Known keys of records that seem to go on under a new one, by entity and new key. */
   renamed?: ReadonlyMap<string, string>;
   /** Where earlier passes had read to when this one began; absent: a person names what to read. */
   readBefore?: Readonly<Record<Entity, ReadBefore>>;

@@ -96,18 +96,13 @@ export async function parkForgottenKeys(
  * @returns those whose keys did not count as forgotten before
  */
 export async function forgetShownOtherwise(tx: Tx, presentations: Presentations): Promise<MessageName[]> {
-  const forgotten: MessageName[] = [];
-  for (const entity of entities) {
-    const { header, body } = presentations[entity];
-    forgotten.push(
-      ...(await tx.rows<MessageName>(
-        `SELECT id, entity, source_key FROM outbox_message
-          WHERE state='in_doubt' AND entity=? AND operation='create' AND first_sent_at<>?
-            AND presented_as<>CASE WHEN key_field='' THEN ? ELSE ? END`,
-        [entity, sentUnknownWhen, header, body],
-      )),
-    );
-  }
+  const shownAs = "presented_as<>CASE WHEN key_field='' THEN ? ELSE ? END";
+  const forgotten = await tx.rows<MessageName>(
+    `SELECT id, entity, source_key FROM outbox_message
+      WHERE state='in_doubt' AND operation='create' AND first_sent_at<>?
+        AND (${entities.map((entity) => `(entity='${entity}' AND ${shownAs})`).join(' OR ')})`,
+    [sentUnknownWhen, ...entities.flatMap((entity) => [presentations[entity].header, presentations[entity].body])],
+  );
   const why = factColumns(shownOtherwise);
   const set = 'UPDATE outbox_message SET first_sent_at=?, reason_code=?, reason_data=? WHERE';
   await inParts(tx, forgotten, set, [sentUnknownWhen, why.code, why.data]);
