@@ -17,6 +17,7 @@ import type { ServiceClient } from './service/service-client.js';
 import { systemClock } from './store/clock.js';
 import { openExistingStore, openStore, openStoreForReading, openStoreIfAny } from './store/open-store.js';
 import type { Store } from './store/store.js';
+import { sharedThread } from './v8.js';
 import { factsInWords } from './words/words.js';
 
 interface AppOptions {
@@ -92,7 +93,16 @@ export async function openApp(options: AppOptions): Promise<App> {
   }
 
   const actor = actorOf(options.role);
-  const context: JobContext = { store, settings, actor, log, nowMs: Date.now, clock: systemClock, random: Math.random };
+  const context: JobContext = {
+    store,
+    settings,
+    actor,
+    log,
+    nowMs: Date.now,
+    clock: systemClock,
+    random: Math.random,
+    thread: sharedThread,
+  };
   let reader: Promise<ErpReader> | null = null;
   let client: Promise<ServiceClient> | null = null;
   let writer: Promise<ErpWriter | null> | null = null;

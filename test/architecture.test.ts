@@ -2,15 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix, sep } from 'node:path';
 import { expect } from 'chai';
 import { projectRoot } from './support/project-root.js';
-import { sourceImports } from './support/source-imports.js';
+import { sourceImports, staticImports } from './support/source-imports.js';
 
 /** Types of the settings may be named anywhere above `model`; the settings themselves are handed down, not fetched. */
 const TYPES_OF_SETTINGS = 'config (types only)';
-/** The V8 settings that all parts of the process share. */
+/** V8's settings and its one thread, for `db` and the entrances alone: jobs get what they need in their context. */
 const V8 = 'v8';
 /** Sentences are made at the edge. `NOT_YET` lists the rooms below that still make some. */
 const WORDS = 'words';
-const BASE = ['audit', 'ops', 'store', 'model', V8, TYPES_OF_SETTINGS];
+const BASE = ['audit', 'ops', 'store', 'model', TYPES_OF_SETTINGS];
 /** The one place that chooses the SQLite for the Node that runs. */
 const SQLITE = 'db/sqlite/driver.ts';
 const OUTBOUND = ['outbox', 'recovery', 'capture', 'adoption', 'deliver', 'dispatch'].map((room) => `outbound/${room}`);
@@ -45,7 +45,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   // Every question of the desk is a named query of operator; below it, the desk names types and lists.
   desk: [WORDS, 'app', 'daemon', 'operator', OUTBOX, ...BASE],
   // It gives the log its words.
-  app: [WORDS, 'daemon', 'operator', 'config', ...BELOW_OPERATOR],
+  app: [V8, WORDS, 'daemon', 'operator', 'config', ...BELOW_OPERATOR],
   daemon: [WORDS, 'operator', ...BELOW_OPERATOR],
   operator: ['db', ...BELOW_OPERATOR],
   [OUTBOX]: BASE,
@@ -61,7 +61,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   // People read in the ERP why a record is parked: this is an edge too.
   'inbound/write-back': [INVOICES, DELIVER, OUTBOX, 'erp', WORDS, ...BASE],
   service: ['store', 'model', TYPES_OF_SETTINGS],
-  erp: ['db', V8, 'model', TYPES_OF_SETTINGS],
+  erp: ['db', 'model', TYPES_OF_SETTINGS],
   audit: ['store', 'model'],
   ops: ['store', 'model', TYPES_OF_SETTINGS],
   store: ['db', 'model', TYPES_OF_SETTINGS],
@@ -123,6 +123,32 @@ describe('the arrows between the parts of Waybill', () => {
     expect(wrong, `\n${wrong.join('\n')}\n`).to.be.empty;
   });
 
+  it('leave what differs between databases to db/ and to the settings: no other room asks which one it is', () => {
+    const elsewhere = sources.filter((file) => !/^(db|config|lab)\//.test(file) && file !== 'model/database-place.ts');
+    const asks = /[=!]==? *'(mysql|mariadb|postgres|sqlite)'|case '(mysql|mariadb|postgres|sqlite)'|'(file|host)' in /;
+    expect(elsewhere.filter((file) => asks.test(readFileSync(join(projectRoot, 'src', file), 'utf8')))).to.deep.equal(
+      [],
+    );
+  });
+
+  it('lead from `waybill status`, which a monitor starts every minute, to nothing that acts or sends', () => {
+    const loaded = new Set(['cli/status.ts']);
+    for (const file of loaded)
+      for (const { specifier, typeOnly } of staticImports(readFileSync(join(projectRoot, 'src', file), 'utf8'))) {
+        if (typeOnly || !specifier?.startsWith('.')) continue;
+        loaded.add(posix.join(posix.dirname(file), specifier).replace(/\.js$/, '.ts'));
+      }
+    expect(loaded).to.include('daemon/read-status.ts');
+    const heavy =
+      /^(operator\/(actions|reconcile)|outbound\/(adoption|capture\/capture\.|deliver\/(deliver|exchange)\.)|service\/wire)/;
+    expect([...loaded].filter((file) => heavy.test(file))).to.deep.equal([]);
+  });
+
+  it('lead to V8 by v8.ts alone, and by the program that starts', () => {
+    const tunes = sources.filter((file) => readFileSync(join(projectRoot, 'src', file), 'utf8').includes("'node:v8'"));
+    expect(tunes.sort()).to.deep.equal(['main.ts', 'v8.ts']);
+  });
+
   const allowed: [string, string][] = [
     ['main.ts', `import { run } from './cli/run.js';`],
     ['outbound/capture/capture.ts', `import { read } from '../../erp/reader.js';`],
@@ -175,6 +201,7 @@ describe('the arrows between the parts of Waybill', () => {
     ['model/record.ts', `import { z } from 'zod';`],
     ['erp/reader.ts', `import Database from 'better-sqlite3';`],
     ['db/mysql/session.ts', `import { Money } from '../../erp/money.js';`],
+    ['outbound/deliver/exchange.ts', `import { makeRoom } from '../../v8.js';`],
     ['v8.ts', `import { Store } from './store/store.js';`],
     ['model/record.ts', `import type { Store } from '../store/store.js';`],
     ['lab/sandbox/start.ts', `import { createKey } from '../../outbound/outbox/idempotency-key.js';`],

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Settings } from '../config/settings.js';
 import { doubtInWords } from '../daemon/read-status.js';
+import { isInFile } from '../model/database-place.js';
 import { goLive, type LiveState, readLiveState, standBy } from '../operator/allow-delivery.js';
 import {
   type ForeseenDelivery,
@@ -125,7 +126,7 @@ async function allowStandby(
   { dryRun, firstInstallation, yes, reason }: GoLiveOptions,
 ): Promise<number> {
   const { context, output } = app;
-  if ('file' in app.settings.store)
+  if (isInFile(app.settings.store))
     throw new UsageError('A standby on another machine needs the same store: one in PostgreSQL, MySQL or MariaDB.');
   if (firstInstallation) throw new UsageError('--first-installation says nothing of a standby. Leave it out.');
   if (dryRun) throw new UsageError('--standby has nothing to show before. Leave out --dry-run.');

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { isInFile } from '../model/database-place.js';
 import { checkRestored } from '../outbound/recovery/store-witness.js';
 import { backupStore, migrationsOf, restoreStore } from '../store/backup.js';
 import { type CommandApp, describeCommand, inApp, jsonCommand, UsageError } from './command.js';
@@ -34,7 +35,7 @@ async function backup(
   { restore = false }: { restore?: boolean },
   given: string,
 ): Promise<void> {
-  if (restore && 'file' in settings.store)
+  if (restore && isInFile(settings.store))
     throw new UsageError(
       `A copy of a SQLite store is a store itself. Stop the daemon, put ${given} in the place of ${settings.store.file}, and remove that file's -wal and -shm.`,
     );

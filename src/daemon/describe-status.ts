@@ -1,7 +1,7 @@
 import type { Settings } from '../config/settings.js';
 import type { LastPull } from '../inbound/invoices/pull-record.js';
-import { inErpTime } from '../operator/describe-story.js';
 import type { Point } from '../operator/figures/read-figures.js';
+import { inErpTime } from '../operator/format.js';
 import type { NodeView } from '../store/nodes.js';
 import { span } from '../words/span.js';
 import { tell, tellWhole } from '../words/words.js';

@@ -17,9 +17,14 @@ interface DatabaseTls {
   keyFile?: string | undefined;
 }
 
+/** True if a database lies in a file; else it is on a server. */
+export function isInFile<Place extends object>(place: Place): place is Extract<Place, { file: string }> {
+  return 'file' in place;
+}
+
 /** The file that a database lies in; null: it is on a server. */
 export function databaseFile(place: { file: string } | { host: string }): string | null {
-  return 'file' in place ? place.file : null;
+  return isInFile(place) ? place.file : null;
 }
 
 /** True if a host name stays on this machine. */

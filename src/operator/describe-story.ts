@@ -42,9 +42,6 @@ function placeWithoutMessage(
     : 'In the ERP, not in the outbox yet: it waits for its lines.';
 }
 
-/** Follows a time that stands as the ERP's changedAt column says it: Waybill keeps it so, to read on from there. */
-export const inErpTime = '(as changedAt writes it: local time, or UTC where the database keeps instants)';
-
 /** Where a record is, why, and what can be done. Pure. */
 export function describeStory(story: RecordStory, context: StoryContext): StoryInWords {
   const words: StoryInWords = { where: '', why: [], todo: [] };

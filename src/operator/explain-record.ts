@@ -8,8 +8,9 @@ import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
 import { readCursor } from '../store/job-runs.js';
 import { activePauses, listPauses } from '../store/lane-pauses.js';
-import { describeStory, inErpTime } from './describe-story.js';
+import { describeStory } from './describe-story.js';
 import type { FindBy } from './find-records.js';
+import { inErpTime } from './format.js';
 import { tellStory } from './tell-story.js';
 
 export type Explanation = Awaited<ReturnType<typeof explainRecord>>;

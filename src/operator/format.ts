@@ -45,3 +45,6 @@ export function withIsoTimes(value: unknown, timeZone: string): unknown {
 export function shorten(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
 }
+
+/** Follows a time that stands as the ERP's changedAt column says it: Waybill keeps it so, to read on from there. */
+export const inErpTime = '(as changedAt writes it: local time, or UTC where the database keeps instants)';

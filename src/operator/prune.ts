@@ -8,11 +8,12 @@ import { keepNumbers } from '../outbound/outbox/bindings.js';
 import type { MessageState } from '../outbound/outbox/message.js';
 import { pruneAlerts } from '../store/alerts.js';
 import { clockToleranceMs } from '../store/clock.js';
-import { type ClockDoubt, type Horizon, horizonOf, lookAtClocks, type PassedTime } from '../store/elapsed-time.js';
+import { type Horizon, horizonOf, lookAtClocks, type PassedTime } from '../store/elapsed-time.js';
 import type { Lease } from '../store/lease.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../store/store-info.js';
+import { doubtInWords } from './clock-doubt.js';
 import { quotaLeft, spendQuota } from './prune-quota.js';
 import { pruneFindings, pruneRuns } from './reconcile/reconcile-rows.js';
 
@@ -303,12 +304,4 @@ async function noteDoubt(tx: Tx, context: JobContext): Promise<void> {
   context.log.warn(doubtInWords(doubt));
   const detail = { clock: doubt.of, aheadMs: doubt.aheadMs, reason: doubtInWords(doubt) };
   await appendAudit(tx, { event: 'prune', outcome: 'deferred', actor: context.actor, detail }, context.nowMs());
-}
-
-/** Why nothing more is pruned than before the clocks disagreed, and until when. Pure. */
-export function doubtInWords({ of, aheadMs }: ClockDoubt): string {
-  const ahead = `${Math.floor(aheadMs / 86_400_000)} d`;
-  return of === 'machine'
-    ? `retention waits: the clock went ahead by ${ahead} while nothing shows that this time passed (it was set, or the machine was off). Nothing is removed because of it before the clock has run on for 24 hours.`
-    : `retention waits: this machine's clock is ${ahead} ahead of the clock of the store's database. Rows are removed by the earlier of the two; set the wrong clock right.`;
 }

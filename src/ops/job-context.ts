@@ -3,7 +3,20 @@ import type { Settings } from '../config/settings.js';
 import type { MachineClock } from '../store/clock.js';
 import type { Store } from '../store/store.js';
 
-/** The context of every job: a job reads no clock, rolls no dice and opens no store of its own. */
+/** What all jobs of a process share of V8: its one thread, and its memory. */
+export interface SharedThread {
+  /**
+   * Resolves in a turn of the event loop that no other caller gets. With store and ERP in files nothing ever waits by itself:
+   * timers, sockets and signals have their turn between two steps of a job.
+   */
+  turn(): Promise<void>;
+  /** Told again and again by a drain, which saves CPU time with more memory, and once when it has ended. */
+  inDrain(isUnderWay: boolean): void;
+  /** Runs work that takes long and has time, with less memory and more CPU time. */
+  unhurried<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** The context of every job: a job reads no clock, rolls no dice, tunes no V8 and opens no store of its own. */
 export interface JobContext {
   store: Store;
   settings: Settings;
@@ -15,4 +28,5 @@ export interface JobContext {
   clock: MachineClock;
   /** In [0, 1). */
   random: () => number;
+  thread: SharedThread;
 }

@@ -7,6 +7,7 @@ import { storeAdvice, storeRetry } from '../db/failures.js';
 import { SqliteMissing } from '../db/sqlite/driver.js';
 import type { DriverError, StoreDialect } from '../db/store-dialect.js';
 import { dialectOf } from '../db/store-dialects.js';
+import { isInFile } from '../model/database-place.js';
 import { redact } from '../model/redact.js';
 import { migrations, storeDataSource } from './data-source.js';
 import { viewNodes } from './nodes.js';
@@ -53,7 +54,7 @@ async function connect(dialect: StoreDialect, settings: StoreSettings, readOnly 
   } catch (cause) {
     if (cause instanceof SqliteMissing) throw cause;
     const { message, code } = cause as DriverError;
-    const secrets = 'file' in settings || !settings.password ? [] : [settings.password.reveal()];
+    const secrets = isInFile(settings) || !settings.password ? [] : [settings.password.reveal()];
     const words = redact(message || String(code), secrets);
     const advice =
       storeAdvice(dialect.failures.read(cause).cause) ??
@@ -161,7 +162,7 @@ async function refuseOtherSchema(store: Store): Promise<void> {
  * @throws StoreError when there is no store yet, or when its schema is not the one of this program
  */
 export async function openStoreForReading(settings: StoreSettings): Promise<OpenedStore> {
-  if ('file' in settings && isMissing(settings.file))
+  if (isInFile(settings) && isMissing(settings.file))
     throw new StoreError(
       `There is no store ${resolve(settings.file)} yet: the daemon makes it at its first start (npm start).`,
       { isAbsent: true },

@@ -5,6 +5,7 @@ import type { JobContext } from '../../src/ops/job-context.js';
 import { ServiceClient } from '../../src/service/service-client.js';
 import { LeaseLost } from '../../src/store/lease.js';
 import type { Store, Tx } from '../../src/store/store.js';
+import { sharedThread } from '../../src/v8.js';
 import type { ModelService, Reply } from './model-service.js';
 import type { Sleeper, VirtualTime } from './virtual-time.js';
 
@@ -61,7 +62,16 @@ export class Worker implements Sleeper {
     const { settings, time, random } = around;
     const nowMs = () => time.nowMs;
     const clock = time.clockOf(this);
-    this.context = { store: this.#storeHandle(), settings, actor, log: silent, nowMs, clock, random };
+    this.context = {
+      store: this.#storeHandle(),
+      settings,
+      actor,
+      log: silent,
+      nowMs,
+      clock,
+      random,
+      thread: sharedThread,
+    };
     const adapter = this.#adapter();
     this.client = new ServiceClient({ service: settings.service, quickResends: 0, nowMs, clock, adapter });
   }

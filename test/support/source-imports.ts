@@ -12,6 +12,12 @@ const COMMENT = /\/\*[\s\S]*?\*\/|(?<=^|[\s;{}(),])\/\/.*$/gm;
 const STATIC = /^\s*(?:import|export)\s+(type\s+)?(?:[^'"`;]*?\sfrom\s+)?['"]([^'"]+)['"]/gm;
 const DYNAMIC = /\bimport\(\s*(?:['"`]([^'"`$]+)['"`])?/g;
 
+/** The imports that are loaded with a file. Those of types alone vanish, also where each name says so. */
+export function staticImports(source: string): SourceImport[] {
+  const code = source.replace(COMMENT, '').replace(/import \{(?:\s*type [^,}]+,?)+\s*\} from [^;]+;/g, '');
+  return [...code.matchAll(STATIC)].map(([, type, specifier]) => ({ specifier, typeOnly: type !== undefined }));
+}
+
 /** Every static, dynamic and re-exporting import of a TypeScript source, in no special order. */
 export function sourceImports(source: string): SourceImport[] {
   const code = source.replace(COMMENT, '');

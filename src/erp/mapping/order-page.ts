@@ -1,8 +1,8 @@
 import type { ErpColumn, ErpRow, ScanRead } from '../../db/erp-database.js';
+import { mapInTurns } from '../../db/map-in-turns.js';
 import type { Sql } from '../../db/sql.js';
 import type { RowFact } from '../../model/facts/rows.js';
 import { formatSourceKey } from '../../model/record.js';
-import { nextTurn } from '../../v8.js';
 import { isCancelled, type Reading } from '../eligibility.js';
 import type { ReadCustomer, ReadOrder } from '../erp-reader.js';
 import { conditionIn, findEqualKeys, keyOf, readRowsByKey } from '../query-source.js';
@@ -52,12 +52,7 @@ export async function mapOrderPage(
       ...(isEmpty(key) || count > 1 ? notOneOrder(one, orders) : mapOrder(own, mapping)),
     };
   };
-  const read: ReadOrder[] = [];
-  for (const one of keyed) {
-    // A large page would keep timers, sockets and signals waiting.
-    if (read.length % 100 === 99) await nextTurn();
-    read.push(mapOne(one, lines[read.length] ?? []));
-  }
+  const read = await mapInTurns(keyed, (one, at) => mapOne(one, lines[at] ?? []));
   return { rows: read, customers: customers.read };
 }
 

@@ -1,5 +1,6 @@
 import type { Settings } from '../../config/settings.js';
 import type { ErpDialect } from '../../db/erp-database.js';
+import { isInFile } from '../../model/database-place.js';
 import { type WriteBackKind, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
 
 /** What an administrator of the ERP runs once. */
@@ -47,7 +48,7 @@ export function sideTables(
   const types = columnTypes(dialect);
   const used = writeBackKinds.filter((kind) => writeBack[kind].enabled);
   const withTable = used.filter((kind) => writeBack[kind].upsert === undefined);
-  const database = writeBack.database ?? ('file' in erp ? '' : erp.database);
+  const database = writeBack.database ?? (isInFile(erp) ? '' : erp.database);
   const nameOf = (kind: WriteBackKind) => dialect.tableIn(database, writeBack[kind].table);
   const createTable = (kind: WriteBackKind) => {
     const [key, ...others] = writeBackColumns[kind];

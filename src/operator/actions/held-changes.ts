@@ -17,6 +17,7 @@ import { clearBrake, readBrakes } from '../../store/job-runs.js';
 import { joinConditions, ofRecords, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { tell } from '../../words/words.js';
+import { isAnythingHeld } from '../figures/bounded-counts.js';
 import { sumOrders } from '../figures/group-parked.js';
 import { type FieldPair, sideBySide } from '../values/side-by-side.js';
 import { action, type LeftAlone, type NamedRecord, type Preview, type Subjects } from './action.js';
@@ -68,13 +69,6 @@ async function heldMessages(tx: Tx, filter: HeldFilter, afterId: number, limit: 
       return fields.filter(({ differs }) => differs).slice(0, mostChanges);
     },
   }));
-}
-
-/** Whether anything of the entity waits for `waybill confirm`. */
-export async function isAnythingHeld(tx: Tx, entity: Entity, source = defaultSource): Promise<boolean> {
-  const sql =
-    "SELECT id FROM outbox_message WHERE state='parked' AND entity=? AND source=? AND park_class='held' LIMIT 1";
-  return (await tx.value(sql, [entity, source])) !== undefined;
 }
 
 /** Whether something of this record waits for `waybill confirm`. */

@@ -1,4 +1,4 @@
-import { type Entity, entities } from '../../model/record.js';
+import { defaultSource, type Entity, entities } from '../../model/record.js';
 import { type MessageState, messageStates, openStates, type ParkClass } from '../../outbound/outbox/message.js';
 import { capturedSources } from '../../store/job-runs.js';
 import type { Tx } from '../../store/store.js';
@@ -110,4 +110,11 @@ async function oldestAt(tx: Tx, state: MessageState, limit: number): Promise<num
   return id === null
     ? null
     : ((await tx.value<number>('SELECT captured_at FROM outbox_message WHERE id=?', [id])) ?? null);
+}
+
+/** True if anything of the entity waits for `waybill confirm`. */
+export async function isAnythingHeld(tx: Tx, entity: Entity, source = defaultSource): Promise<boolean> {
+  const sql =
+    "SELECT id FROM outbox_message WHERE state='parked' AND entity=? AND source=? AND park_class='held' LIMIT 1";
+  return (await tx.value(sql, [entity, source])) !== undefined;
 }

@@ -12,7 +12,6 @@ import { type Elapsed, earlier, noteElapsed, readElapsed } from '../../store/ela
 import { writeCursor } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { nextTurn } from '../../v8.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
 import { type PassCounts, turnedKeysBrake } from './brake.js';
@@ -134,7 +133,7 @@ export async function capturePage(context: JobContext, read: CapturePageWork): P
       named[entity] = await findReplacements(context, read.reader, entity, rows);
   const work = { ...read, page, renamed, named, sameCustomers };
   // With a store in a file nothing waits: others have their turn before the transaction.
-  await nextTurn();
+  await context.thread.turn();
   if (work.lease === null) {
     const judged: JudgedPage = { rows: [], customers: [] };
     const foreseen = await context.store.read('compare with the ERP', (tx) => planAndWrite(context, work, tx, judged));

@@ -5,7 +5,6 @@ import type { JobContext } from '../../ops/job-context.js';
 import { beginSweep, type CursorName, isAnythingWaiting, noteScans, type SourceMarks } from '../../store/job-runs.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
-import { nextTurn } from '../../v8.js';
 import { tell } from '../../words/words.js';
 import { mappingFingerprint } from '../outbox/content-hash.js';
 import { changedKeys } from '../recovery/source-keys.js';
@@ -300,7 +299,7 @@ class CapturePass {
   async #mayGoOn(): Promise<void> {
     const { store, nowMs, settings } = this.context;
     // With an ERP and a store in files nothing ever waits: timers, sockets and signals have their turn here.
-    await nextTurn();
+    await this.context.thread.turn();
     const pauses = await store.read('read the pauses', listPauses);
     const pause = activePauses(pauses, inSource('capture', settings.source), nowMs())[0];
     if (pause && !this.options.dryRun) {

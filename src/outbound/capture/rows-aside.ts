@@ -7,7 +7,6 @@ import type { Elapsed } from '../../store/elapsed-time.js';
 import { factOf, factRow } from '../../store/fact-columns.js';
 import { padded, placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { nextTurn } from '../../v8.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
 import { type KnownRecord, knownRecords } from './known-records.js';
 import {
@@ -166,13 +165,13 @@ export async function setUnchangedAside<P extends AnyPage>(
     const settled = await context.store.read('compare with the ERP', (tx) =>
       settledRecords(tx, of, keysOf(rows), pass.fingerprints[of]),
     );
-    await nextTurn();
+    await context.thread.turn();
     const open = rows.filter((row) => !isAsSettled(context, row, settled.get(row.sourceKey)));
     const [known, waiting] = await context.store.read('compare with the ERP', async (tx) => [
       await knownRecords(tx, of, keysOf(open)),
       await firstSeen(tx, of === 'order' ? keysOf(open) : []),
     ]);
-    await nextTurn();
+    await context.thread.turn();
     return open.filter(
       (row) => waiting.has(row.sourceKey) || !isAsKnown(context, timed, row, known.get(row.sourceKey)),
     );

@@ -3,7 +3,6 @@ import type { JobContext } from '../../ops/job-context.js';
 import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
-import { nextTurn } from '../../v8.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { Claims } from './claims.js';
 import { type DeliverOptions, type DeliverResult, DeliveryTally } from './deliver-result.js';
@@ -248,7 +247,7 @@ class Delivery {
 
   /** @returns how many requests it began; 1 also where others were faster, and there may be more at once */
   async #fill(room: number): Promise<number> {
-    await nextTurn();
+    await this.context.thread.turn();
     this.#filledAt = this.context.clock.monotonicMs();
     // Half of what is under way at most, so that there is always room for news.
     const backlogRoom = Math.max(0, Math.floor(this.#target / 2) - this.#exchange.patient);

@@ -8,7 +8,6 @@ import type { Sent } from '../../service/service-client.js';
 import { noReason } from '../../store/clock.js';
 import { LeaseLost } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
-import { makeRoom, nextTurn } from '../../v8.js';
 import type { LaneOutcome } from './lane-effects.js';
 import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
@@ -234,7 +233,7 @@ export class Exchange {
     if (this.#flushing || this.#waiting.length === 0 || this.lease.lost) return;
     this.#flushing = this.#flush().finally(() => {
       this.#flushing = null;
-      makeRoom(false);
+      this.context.thread.inDrain(false);
     });
     // The loop sees the failure in flushed(); without this line Node would call it unhandled first. Once: a drain is one long flush.
     this.#flushing.catch(() => undefined);
@@ -251,7 +250,7 @@ export class Exchange {
         const mayGather = !this.#isHurried && this.#waiting.length < this.#maxBatch;
         if (mayGather) await clock.sleep(longMs - gatherMs.least, this.#gathering.signal);
       }
-      await nextTurn();
+      await this.context.thread.turn();
       const batch = this.#waiting.slice(0, this.#maxBatch);
       const begunAtMs = clock.monotonicMs();
       try {
@@ -270,7 +269,7 @@ export class Exchange {
       this.#waiting.splice(0, batch.length);
       this.#ended(this);
       this.#settlingMs = clock.monotonicMs() - begunAtMs;
-      makeRoom(batch.length >= drainBatch);
+      this.context.thread.inDrain(batch.length >= drainBatch);
     }
   }
 

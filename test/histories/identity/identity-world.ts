@@ -18,6 +18,7 @@ import type { BindingRow } from '../../../src/outbound/outbox/exported-bindings.
 import type { ExportedRow } from '../../../src/outbound/recovery/take-over-bindings.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
+import { sharedThread } from '../../../src/v8.js';
 import { settingsAround } from '../../store/store-settings.js';
 import type { StoreKit } from '../../store/stores.js';
 import { withServiceLease } from '../../support/jobs/job-lab.js';
@@ -75,6 +76,7 @@ export class IdentityWorld {
       nowMs,
       clock: { ...systemClock, sinceBoot: () => ({ bootId: 'one', bootMs: nowMs() }) },
       random: () => 0.5,
+      thread: sharedThread,
     };
     this.service = new TwinService(isCodeId, keyLifetimeHours * hourMs, nowMs, {
       makerOf: (entity, key) => this.#makerOf(entity, key),

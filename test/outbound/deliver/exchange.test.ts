@@ -5,6 +5,7 @@ import { Exchange, type Settler } from '../../../src/outbound/deliver/exchange.j
 import type { SendGate } from '../../../src/outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { systemClock } from '../../../src/store/clock.js';
+import { sharedThread } from '../../../src/v8.js';
 import { waitFor } from '../../support/wait-for.js';
 
 describe('an outcome that could not be put on record while the process stood still past its lease', () => {
@@ -31,7 +32,8 @@ describe('an outcome that could not be put on record while the process stood sti
     };
     const settings = { service: { concurrency: 2, limits: [] } };
     const store = { dialect: sqlite };
-    const context = { settings, store, clock, nowMs: Date.now, log: { error: (text: string) => log.push(text) } };
+    const errors = { error: (text: string) => log.push(text) };
+    const context = { settings, store, clock, nowMs: Date.now, log: errors, thread: sharedThread };
     const gate = { forget: () => undefined };
     exchange = new Exchange(
       context as unknown as JobContext,

@@ -25,6 +25,7 @@ import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
 import type { Store } from '../../../src/store/store.js';
+import { sharedThread } from '../../../src/v8.js';
 import { factsInWords } from '../../../src/words/words.js';
 import { onAnyStore, onEveryStore, onSqliteAnd, type Server, type StoreKit } from '../../store/stores.js';
 import { sourcesReaderOf } from '../erp-reader.js';
@@ -208,6 +209,7 @@ async function startLab(kit: StoreKit, place: ErpPlace, options: LabOptions, clo
       // If a test moves the clock on the wall, time has passed; one that sets the clock says so.
       clock: { ...systemClock, sinceBoot: () => ({ bootId: 'lab', bootMs: context.nowMs() }) },
       random: Math.random,
+      thread: sharedThread,
     };
     const reader = sourcesReaderOf(settings);
     const client = new ServiceClient({

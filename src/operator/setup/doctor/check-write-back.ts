@@ -4,6 +4,7 @@ import { dialectOf, erpDatabase, writableErpDatabase } from '../../../db/erp-kin
 import { rawSql, sql } from '../../../db/sql.js';
 import { keysQuery, statementsOfKind } from '../../../erp/write-back/erp-writer.js';
 import { sideTables } from '../../../erp/write-back/side-tables.js';
+import { isInFile } from '../../../model/database-place.js';
 import { literalPattern } from '../../../model/literal-pattern.js';
 import { type WriteBackKind, writeBackKinds } from '../../../model/write-back.js';
 import { type Finding, findingsOf, listed } from './finding.js';
@@ -74,7 +75,7 @@ interface Account {
 
 /** Null where the database knows no accounts. */
 async function accountOf({ erp, writeBack }: Settings): Promise<Account | null> {
-  if ('file' in erp) return null;
+  if (isInFile(erp)) return null;
   const { host, port, database, user, password, tls } = writeBack;
   const place = { host: host ?? erp.host, port: port ?? erp.port, database: database ?? erp.database };
   const database_ = await erpDatabase({

@@ -1,6 +1,7 @@
 import type { StoreSettings } from '../../../config/sections/store.js';
 import type { AccountJudgement } from '../../../db/store-dialect.js';
 import { dialectOf } from '../../../db/store-dialects.js';
+import { isInFile } from '../../../model/database-place.js';
 import { storeDataSource } from '../../../store/data-source.js';
 import { schemaTables } from '../../../store/schema.js';
 import { type Finding, findingsOf, listed } from './finding.js';
@@ -10,7 +11,7 @@ const finding = findingsOf('store');
 /** The store's server is asked for the account's rights. Nothing is written. */
 export async function checkStoreAccount(settings: StoreSettings): Promise<Finding[]> {
   const { account } = dialectOf(settings);
-  if (account === null || 'file' in settings) return [];
+  if (account === null || isInFile(settings)) return [];
   const tables = ['migration', ...Object.keys(schemaTables)];
   const dataSource = await storeDataSource(settings, true).initialize();
   try {
