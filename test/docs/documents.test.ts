@@ -47,7 +47,7 @@ describe('the documents', () => {
   });
 
   const alerts = [...(all.find(({ path }) => path === 'docs/operating.md')?.prose ?? '').matchAll(/^\| (`[^|]+) \|/gm)]
-    .flatMap(([, cell = '']) => [...cell.matchAll(/`([a-z_-]+\.[a-z_*.-]+|parked|silence)`/g)])
+    .flatMap(([, cell = '']) => [...cell.matchAll(/`([a-z_-]+\.[a-z_*.-]+|parked|silence|waiting)`/g)])
     .map(([, cause = '']) => cause);
 
   it('say what to do at each alert', () => {
