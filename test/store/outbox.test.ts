@@ -738,7 +738,7 @@ onEveryStore('the outbox', (kit) => {
     });
     expect(known.get('1')?.binding).to.deep.include({ revision: 1, generation: 0 });
     expect(known.get('2')).to.deep.include({ binding: null });
-    expect(known.get('3')).to.deep.equal({ newest: null, binding: null, closed: null });
+    expect(known.get('3')).to.deep.equal({ newest: null, createKey: null, binding: null, closed: null });
     expect((await kit.store.read('look', (tx) => knownRecords(tx, 'customer', ['1']))).get('1')?.newest).to.equal(null);
   });
 
