@@ -1,13 +1,14 @@
+import { rmSync } from 'node:fs';
 import { expect } from 'chai';
 import { createSampleErp, type SampleErpTarget } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { isFullMatrix } from '../store/stores.js';
-import { cancelSampleOrder, editSampleLine } from '../support/change-sample-erp.js';
+import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../support/change-sample-erp.js';
 import { type Directus, startDirectus } from '../support/directus.js';
 import { openSqlite } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { makeShop, others, service } from './directus-shape.js';
 import { expectedCustomers, expectedOrders } from './expected-records.js';
-import { canary, Installation } from './installation.js';
+import { canary, type Daemon, eventually, Installation } from './installation.js';
 
 const customers = 5;
 const orders = 40;
@@ -20,6 +21,9 @@ if (isFullMatrix)
     let directus: Directus;
     let waybill: Installation;
     let erp: SampleErpTarget & { type: 'sqlite' };
+    let daemon: Daemon | null = null;
+    /** The number of an order that was sent a second time, under the key of its second generation. */
+    let sentAgain = '';
     const cancelled = new Set<string>();
 
     before(async () => {
@@ -34,11 +38,18 @@ if (isFullMatrix)
         store: { type: 'sqlite' },
         settings: {
           ...others,
+          // A recovery changes every order.
+          capture: { maxUpdates: 1_000 },
           schedule: { capture: '*/1 * * * * *' },
           delivery: { backoffBaseSeconds: 0.2, probeSeconds: 1 },
           service: { ...service, baseUrl: directus.url },
         },
       });
+    });
+    afterEach(async () => {
+      daemon?.kill('SIGKILL');
+      await daemon?.ended;
+      daemon = null;
     });
     after(() => directus?.stop());
 
@@ -62,6 +73,9 @@ if (isFullMatrix)
       expect(run.code, `${argv.join(' ')}\n${run.stdout}${run.stderr}`).to.equal(code);
       return run;
     };
+
+    const compare = async (subject: string) =>
+      JSON.parse((await waybill.run('reconcile', subject, '--json', '--again')).stdout);
 
     /** Both databases hold the same customers and orders, each once. */
     const bothAgree = async () => {
@@ -89,6 +103,10 @@ if (isFullMatrix)
       ).map((row) => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)));
       const codes = await expectedCustomers(erpTables);
       expect(known).to.deep.equal([...codes.keys()].sort().map((code) => codes.get(code)));
+    };
+    const oldest = () => there("SELECT id, note FROM orders WHERE status='confirmed' ORDER BY id LIMIT 1")[0];
+    const loseStore = () => {
+      for (const end of ['', '-wal', '-shm']) rmSync(waybill.storeFile + end, { force: true });
     };
     const references = () => there('SELECT note, id, client_reference FROM orders ORDER BY id');
 
@@ -146,5 +164,100 @@ if (isFullMatrix)
       const unpaid = `SELECT invoice_no, customer_code, amount, date(due_date/1000, 'unixepoch') AS due_date, status
                         FROM invoices WHERE status='unpaid'`;
       expect(invoices).to.have.deep.members(there(unpaid));
+    });
+
+    it('agrees record by record when both are compared, changed ones included', async () => {
+      const ofOrders = await compare('orders');
+      expect(ofOrders).to.include({ state: 'done', read: orders, same: orders - 1, requests: orders });
+      expect(ofOrders.causes).to.deep.equal([{ kind: 'unjudged', cause: 'filtered', count: 1 }]);
+      expect(ofOrders.findings[0].reasonCode).to.equal('cancelled_in_erp');
+      expect(await compare('customers')).to.include({ read: customers, same: customers });
+    });
+
+    it('holds each order once though it is killed three times, and Waybill with it', async () => {
+      const enter = async (many: number) => {
+        for (let n = 0; n < many; n++)
+          await insertSampleOrder(erp, { customerId: 1 + (n % customers), lines: [{}, { qty: 2 }] });
+      };
+      const count = () => there('SELECT COUNT(*) AS n FROM orders')[0].n as number;
+      daemon = waybill.daemon();
+      await daemon.line(({ message }) => message === 'Delivering from here');
+      for (const isBoth of [false, true, false]) {
+        const before = count();
+        await enter(60);
+        await eventually('some of them arrive', () => count() > before + 5, 60_000);
+        const ends = [directus.kill()];
+        if (isBoth) {
+          daemon.kill('SIGKILL');
+          ends.push(daemon.ended.then(() => undefined));
+        }
+        await Promise.all(ends);
+        expect(count(), 'killed on the way').to.be.lessThan(before + 60);
+        if (isBoth) daemon = waybill.daemon();
+        await directus.restart();
+      }
+      const open = "SELECT state FROM outbox_message WHERE state NOT IN ('delivered','superseded')";
+      await eventually(
+        'all are delivered',
+        () => count() >= orders + 180 && select(waybill.storeFile, open).length === 0,
+        400_000,
+      );
+      daemon.kill('SIGTERM');
+      await daemon.ended;
+      await bothAgree();
+    });
+
+    for (const [way, ...more] of [
+      ['--look-up'],
+      ['--from-service', '--sent-since', new Date(Date.now() - 3_600_000).toISOString()],
+    ])
+      it(`holds each order once when the store is lost and recovered ${way}`, async () => {
+        const seen = references();
+        loseStore();
+        await succeeds(0, 'recover', way as string, ...more, '--yes');
+        // Each that was found is flagged for review.
+        await succeeds(3, 'sync');
+        expect(references()).to.deep.equal(seen);
+        // A change of each with all its fields follows, whatever the lost store had sent.
+        await editSampleLine(erp, 7, 1, way === '--look-up' ? 5 : 6);
+        await succeeds(0, 'sync');
+        expect(references()).to.deep.equal(seen);
+        await bothAgree();
+      });
+
+    it('gets an order again, once, that was deleted there and is missed by a comparison', async () => {
+      const { id, note } = oldest();
+      await directus.request('DELETE', `/items/orders/${id}`);
+      sentAgain = note;
+      const { causes, plan } = await compare('orders');
+      expect(causes).to.deep.include({ kind: 'missing', cause: 'gone_at_service', count: 1 });
+      await succeeds(0, 'reconcile', 'orders', '--repair', '--list', plan.fingerprint, '--reason', 'a test', '--yes');
+      await succeeds(0, 'sync');
+      await bothAgree();
+      expect(references().filter((one) => one.note === note)).to.have.length(1);
+    });
+
+    it('never hides behind its 204 that an order to be changed was deleted, nor stops others', async () => {
+      const { id, note } = oldest();
+      await directus.request('DELETE', `/items/orders/${id}`);
+      const [{ id: key }] = select(erp.file, `SELECT id FROM sales_orders WHERE order_no='${note}'`);
+      await cancelSampleOrder(erp, key);
+      const fresh = await insertSampleOrder(erp);
+      const { stdout } = await succeeds(3, 'sync');
+      expect(stdout).to.contain('1 wait for a person, 1 of them new').and.not.to.contain('out of reach');
+      const story = (await succeeds(0, 'explain', 'order', note)).stdout;
+      expect(story).to.contain('parked (revision').and.to.contain('HTTP 204');
+      expect(references().map((one) => one.note)).to.include(fresh.orderNo);
+      await bothAgree();
+    });
+
+    it('leaves to a person what a lost store had sent again under a key that no new store can know', async () => {
+      const seen = references();
+      loseStore();
+      await succeeds(0, 'recover', '--look-up', '--yes');
+      expect((await succeeds(3, 'sync')).stdout).to.contain('1 wait for a person, 1 of them new');
+      expect((await succeeds(0, 'explain', 'order', sentAgain)).stdout).to.contain('under a later key');
+      expect(references()).to.deep.equal(seen);
+      await bothAgree();
     });
   });

@@ -44,6 +44,8 @@ interface DoubtFacts {
   exists_but_not_found: NoData;
   /** A look-up finds nothing, which proves nothing at this service. */
   absence_proves_nothing: NoData;
+  /** Nothing has the first key of a record that a lost store may have sent under a later one. */
+  absent_under_first_key: NoData;
   /** The service fails at every try of this record while it takes others, and look-ups find nothing of it. */
   fails_again_and_again: NoData;
   look_up_inconclusive: { problem: PartFact };

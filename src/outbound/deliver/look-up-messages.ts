@@ -295,6 +295,8 @@ export interface DecidedMessage
   othersPass: boolean;
   /** The idempotency key led to what was found, and no other record has it. */
   isFoundByKey: boolean;
+  /** The look-up names the idempotency key: a record under another key it does not find. */
+  isAskedByKey: boolean;
   /** A store that was lost may have sent it, and changed it since. */
   isFromBeforeLoss: boolean;
 }
@@ -384,7 +386,7 @@ function carries(shown: { [name: string]: JsonValue }, marks: { [name: string]: 
 
 /** Decides after a look-up that found nothing. */
 function decideAbsence(
-  { doubt, askedAt, absences, isForgotten, othersPass }: DecidedMessage,
+  { doubt, askedAt, absences, isForgotten, othersPass, isFromBeforeLoss, isAskedByKey }: DecidedMessage,
   { absenceProves, maxProcessingMs }: { absenceProves: boolean; maxProcessingMs: number },
   park: (reason: Fact) => LookUpDecision,
 ): LookUpDecision {
@@ -397,6 +399,8 @@ function decideAbsence(
     case 'last look-up':
       // It was sent again each time that it was found absent, and failed again, while others pass.
       if (absences >= mostAbsences && othersPass) return park({ code: 'fails_again_and_again' });
+      // A record that a comparison or a person had sent again has another key than this store can know.
+      if (isAskedByKey && isFromBeforeLoss) return park({ code: 'absent_under_first_key' });
       if (absenceProves) return { to: 'pending' };
       return isForgotten ? park({ code: 'absence_proves_nothing' }) : { to: 'again' };
   }

@@ -142,6 +142,7 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
     const known = async () => ({
       ...message,
       isFoundByKey,
+      isAskedByKey: isFoundByKey || namesAsked(endpoint).includes('idempotency_key'),
       isFromBeforeLoss: (await fromBeforeRecovery(tx))(message.id),
       othersPass: await othersPass(tx, message),
     });
@@ -191,7 +192,7 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
   }
 
   #decide(
-    message: LookUpMessage & Pick<DecidedMessage, 'isFoundByKey' | 'isFromBeforeLoss' | 'othersPass'>,
+    message: LookUpMessage & Pick<DecidedMessage, 'isFoundByKey' | 'isAskedByKey' | 'isFromBeforeLoss' | 'othersPass'>,
     finding: LookUpFinding,
   ): LookUpDecision {
     const { items } = JSON.parse(message.record ?? '{}') as { items?: OrderItem[] };
@@ -223,6 +224,11 @@ async function othersPass(tx: Tx, { absences, firstSentAt, entity }: LookUpMessa
 /** Names of the fields that an entry has to agree in to be ours. */
 function namesMatched(endpoint: LookUpEndpoint | null): string[] {
   return Object.values(endpoint?.match ?? {}).flatMap(namesIn);
+}
+
+/** Names of the fields in the address of a look-up. */
+function namesAsked(endpoint: LookUpEndpoint | null): string[] {
+  return endpoint === null ? [] : [endpoint.path, ...Object.values(endpoint.query)].flatMap(namesIn);
 }
 
 /** What tells the record from others at the service: its idempotency key by itself, or these fields together. */

@@ -45,6 +45,8 @@ export const sendingWords: WordsFor<SendingFacts> = {
   exists_but_not_found: () => 'The service says that it exists, and a look-up finds nothing.',
   absence_proves_nothing: () =>
     'The service may have forgotten the key since the first try, and a look-up finds nothing, which proves nothing (absenceProves).',
+  absent_under_first_key: () =>
+    'A look-up by the idempotency key finds nothing, which proves nothing: the lost store may have sent the record again under a later key. Look for it by its number.',
   fails_again_and_again: () => ({
     text: 'The service fails at every try of this record while it takes others, and look-ups find nothing of it: it may keep its answer with the key.',
     remedy: 'If it is not there, `waybill outbox resolve --not-delivered` sends it under a new key.',

@@ -13,6 +13,7 @@ const young = {
   othersPass: false,
   firstSentAt: 1_000_000_000,
   isFoundByKey: false,
+  isAskedByKey: false,
   isFromBeforeLoss: false,
 };
 const doubt = { ...young, entity: 'order' as const, cause: 'in_doubt' as const, expectedTotal: 100n, ...absence };
@@ -83,6 +84,19 @@ describe('what follows from a look-up', () => {
     const adopted = decideLookUp(conflict, { ...found, total: null, differs: ['name', 'city'] }, settings);
     expect(adopted).to.deep.include({ to: 'delivered', serviceId: 'o1', contentKnown: false });
     expect(told(adopted)).to.have.property('flag').that.contains('name, city');
+  });
+
+  it('absence under the first key proves nothing of what a lost store may have sent under a later one', () => {
+    const proves = { ...settings, absenceProves: true };
+    const lost = { ...doubt, isFromBeforeLoss: true };
+    expect(decideLookUp({ ...lost, isAskedByKey: true }, { kind: 'none' }, proves)).to.deep.equal({
+      to: 'parked',
+      parkClass: 'unproven',
+      reason: { code: 'absent_under_first_key' },
+    });
+    // By a number it is found under any key, and this store knows the keys of what it sent itself.
+    for (const message of [lost, { ...doubt, isAskedByKey: true }])
+      expect(decideLookUp(message, { kind: 'none' }, proves)).to.deep.equal({ to: 'pending' });
   });
 
   it('absence proves nothing, unless the profile says so, and never against a conflict', () => {
