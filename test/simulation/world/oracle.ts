@@ -245,10 +245,13 @@ async function wrongCustomers(world: World): Promise<string[]> {
 
 async function wrongMessages(world: World, open: readonly Listed[], isHelped: boolean): Promise<string[]> {
   const wrong: string[] = [];
+  const doubted = open.filter(({ state }) => state === 'in_doubt').length;
+  const isForPerson =
+    doubted > 0 && ((await countStranded(world)) >= doubted || (!isHelped && (await isHeldForRecovery(world))));
   for (const message of open) {
     if (message.state === 'sending') wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still sending`);
     // What a person has to settle first is said.
-    if (message.state === 'in_doubt' && (isHelped || !(await isHeldForRecovery(world))))
+    if (message.state === 'in_doubt' && !isForPerson)
       wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still in doubt`);
     if (isHelped && message.state === 'pending') {
       const said = await explain(world, message.entity, message.sourceKey);
@@ -343,6 +346,11 @@ export async function heldReason(world: World): Promise<string | null> {
   }>(await world.command(['status', '--json']));
   if (!said) return null;
   return said.notLive ?? said.pauses[0]?.reason ?? (said.brakes.length > 0 ? JSON.stringify(said.brakes[0]) : null);
+}
+
+/** Messages of which `status` says that nothing sends them until a person sees to the record that they wait for. */
+async function countStranded(world: World): Promise<number> {
+  return jsonOf<{ outbox: { stranded?: number } }>(await world.command(['status', '--json']))?.outbox.stranded ?? 0;
 }
 
 async function isHeldForRecovery(world: World): Promise<boolean> {
