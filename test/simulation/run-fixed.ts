@@ -9,7 +9,7 @@ import { projectRoot } from '../support/project-root.js';
  * code 1, its story, and the command that tells it again.
  */
 
-const histories = Number(process.argv[2] ?? 60);
+const histories = Number(process.argv[2] ?? 650);
 const workers = Math.min(8, availableParallelism());
 
 interface Line {
