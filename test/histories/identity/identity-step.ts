@@ -15,6 +15,8 @@ export type Step =
   | { do: 'deliver'; fates: Record<Entity, Fate[]> }
   /** Time passes until the service remembers no key. */
   | { do: 'forget-keys' }
+  /** The settings put the key in quotes, or not any more. */
+  | { do: 'present' }
   | { do: 'say'; nth: number; says: 'truth' | 'id' | 'retry' | 'discard'; id: number }
   | { do: 'confirm' }
   | { do: 'adopt'; entity: Entity; lines: { row: number; id: number }[] }
@@ -88,6 +90,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: capture },
   { weight: 8, arbitrary: deliver },
   { weight: 3, arbitrary: forgetKeys },
+  { weight: 2, arbitrary: fc.constant<Step>({ do: 'present' }) },
   { weight: 5, arbitrary: say },
   { weight: 1, arbitrary: fc.constant<Step>({ do: 'confirm' }) },
   { weight: 2, arbitrary: adopt },

@@ -55,7 +55,8 @@ export class IdentityWorld {
   /** The faults, at the moment at which they happened. */
   readonly wrong: string[] = [];
   readonly #context: JobContext;
-  readonly #client: ServiceClient;
+  #client: ServiceClient;
+  #isQuoted = false;
   /** Ids of which a person said whose record they are: the person may err, but only once. */
   readonly #named = new Set<string>();
   /** The row of the ERP that was bound to an id first. */
@@ -123,6 +124,8 @@ export class IdentityWorld {
       case 'forget-keys':
         this.#laterMs += (keyLifetimeHours + 1) * hourMs;
         return;
+      case 'present':
+        return this.#present();
       case 'say':
         return this.#say(step.nth, step.says, step.id);
       case 'confirm':
@@ -220,6 +223,16 @@ export class IdentityWorld {
       );
       if (rows.length === 0) this.wrong.push(`the order ${key} was captured and is not known`);
     }
+  }
+
+  async #present(): Promise<void> {
+    this.#isQuoted = !this.#isQuoted;
+    const { service } = this.#context.settings;
+    const shown = { ...service, idempotency: { ...service.idempotency, quoted: this.#isQuoted } };
+    Object.assign(this.#context, { settings: { ...this.#context.settings, service: shown } });
+    await this.#client.close();
+    const { adapter } = this.service;
+    this.#client = new ServiceClient({ service: shown, quickResends: 0, nowMs: this.#context.nowMs, adapter });
   }
 
   /** A person looks at the service, and says what became of a message: the truth, or that it is another's record. */

@@ -14,6 +14,7 @@ export type Fate =
   | 'exists';
 
 export interface TwinRecord {
+  madeAt: string;
   id: string;
   entity: Entity;
   /** The key of the ERP's row that made it; null: others made it. */
@@ -77,11 +78,13 @@ export class TwinService {
   async #answer(config: InternalAxiosRequestConfig): Promise<Answer> {
     const [, , plural = '', id = ''] = (config.url ?? '').split('/');
     const entity: Entity = plural === 'orders' ? 'order' : 'customer';
-    const key = String(config.headers.get('Idempotency-Key'));
+    // With quotes it is another key to this service.
+    const shown = String(config.headers.get('Idempotency-Key'));
+    const key = shown.replaceAll('"', '');
     const method = (config.method ?? '').toUpperCase();
     if (method === 'GET') return this.#find(entity, String((config.params as { q: string }).q));
     const body = JSON.parse(String(config.data)) as TwinRecord['body'];
-    if (method === 'POST') return this.#create(entity, key, body);
+    if (method === 'POST') return this.#create(entity, key, shown, body);
     const record = this.records.get(decodeURIComponent(id));
     if (!record) return { status: 404, body: { error: { code: 'not_found' } } };
     await this.watch.updates(entity, record.id, key);
@@ -89,8 +92,8 @@ export class TwinService {
     return this.#shown(record, 200);
   }
 
-  async #create(entity: Entity, key: string, body: TwinRecord['body']): Promise<Answer> {
-    const before = this.#answers.get(key);
+  async #create(entity: Entity, key: string, shown: string, body: TwinRecord['body']): Promise<Answer> {
+    const before = this.#answers.get(shown);
     const said = JSON.stringify(body);
     if (before && this.nowMs() - before.atMs < this.lifetimeMs) {
       if (before.said !== said) return { status: 422, body: { error: { code: 'idempotency_key_reused' } } };
@@ -111,7 +114,7 @@ export class TwinService {
     const maker = await this.watch.makerOf(entity, key);
     await this.watch.creates(entity, maker);
     const record = this.#add(entity, maker, body);
-    this.#answers.set(key, { id: record.id, atMs: this.nowMs(), said });
+    this.#answers.set(shown, { id: record.id, atMs: this.nowMs(), said });
     return fate === 'lost-after' ? lost : this.#shown(record, 201);
   }
 
@@ -130,18 +133,18 @@ export class TwinService {
   #add(entity: Entity, maker: string | null, body: TwinRecord['body']): TwinRecord {
     const given = `${entity === 'order' ? 'o' : 'c'}-${this.records.size + 1}`;
     const id = this.isCodeId && entity === 'customer' ? String(body.customer_code) : given;
-    const record = { id, entity, maker, body };
+    const record = { id, entity, maker, body, madeAt: new Date(this.nowMs()).toISOString() };
     this.records.set(id, record);
     return record;
   }
 
-  #shown({ id, entity, body }: TwinRecord, status: number): Answer {
+  #shown({ id, entity, body, madeAt }: TwinRecord, status: number): Answer {
     if (entity === 'customer') return { status, body: { id, customer_code: body.customer_code, name: body.name } };
     const total = items(body).reduce((sum, { qty, price }) => sum + qty * price, 0);
     const { customer_code, note } = body;
     return {
       status,
-      body: { order_id: id, status: 'confirmed', created_at: '2026-01-01T00:00:00Z', total, customer_code, note },
+      body: { order_id: id, status: 'confirmed', created_at: madeAt, total, customer_code, note },
     };
   }
 }
