@@ -21,6 +21,7 @@ import { ReceivedListsAsFacts1795900072000 } from './migrations/1795900072000-re
 import { ComparisonsAsFacts1795900073000 } from './migrations/1795900073000-comparisons-as-facts.js';
 import { FreeLeasesHaveNoEnd1795914000000 } from './migrations/1795914000000-free-leases-have-no-end.js';
 import { SweepUnderWay1795914001000 } from './migrations/1795914001000-sweep-under-way.js';
+import { PlaceOfTheKey1795914002000 } from './migrations/1795914002000-place-of-the-key.js';
 import { ExpandRemovedIds1795920001000 } from './migrations/1795920001000-expand-removed-ids.js';
 import { ExpandPresentedAs1795920002000 } from './migrations/1795920002000-expand-presented-as.js';
 import { ExpandScannedAt1795920003000 } from './migrations/1795920003000-expand-scanned-at.js';
@@ -51,6 +52,7 @@ export const migrations: (new () => MigrationInterface)[] = [
   ComparisonsAsFacts1795900073000,
   FreeLeasesHaveNoEnd1795914000000,
   SweepUnderWay1795914001000,
+  PlaceOfTheKey1795914002000,
   ExpandRemovedIds1795920001000,
   ExpandPresentedAs1795920002000,
   ExpandScannedAt1795920003000,

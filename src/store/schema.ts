@@ -13,6 +13,7 @@ import { jobFailureFacts } from './migrations/1795900071000-job-failures-as-fact
 import { receivedFacts } from './migrations/1795900072000-received-lists-as-facts.js';
 import { comparisonFacts } from './migrations/1795900073000-comparisons-as-facts.js';
 import { sweepBegunColumns } from './migrations/1795914001000-sweep-under-way.js';
+import { keyPlaceColumns } from './migrations/1795914002000-place-of-the-key.js';
 import { removedIdTables } from './migrations/1795920001000-expand-removed-ids.js';
 import { presentedAsColumn } from './migrations/1795920002000-expand-presented-as.js';
 import { scannedAtColumn } from './migrations/1795920003000-expand-scanned-at.js';
@@ -20,7 +21,7 @@ import { type FactColumn, factColumnTypes } from './migrations/sentences-to-fact
 
 /** Columns that migrations added to a table of the first schema. */
 const added: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  outbox_message: { ...presentedAsColumn, ...lookUpColumns, ...scheduleColumns, ...absenceColumns },
+  outbox_message: { ...keyPlaceColumns, ...presentedAsColumn, ...lookUpColumns, ...scheduleColumns, ...absenceColumns },
   binding: personsWordColumns,
   lease: releasedElapsedColumns,
   capture_cursor: { ...sweepBegunColumns, ...scannedAtColumn },

@@ -528,3 +528,36 @@ onEveryStore('a store in which 0 stood for the end of a free lease and for a swe
     }
   });
 });
+
+onEveryStore('a store in which a field without a name stood for a key in a header', (kit) => {
+  it('tells the two by a column afterwards, and takes no such field any more', async () => {
+    const settings = await kit.emptyDatabase();
+    const hash = 'a'.repeat(64);
+    const message = (key: string, keyField: string | null) =>
+      `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint, state,
+         captured_at, folded_key, key_field)
+       VALUES ('order', '${key}', 1, 'create', 0, '${hash}', '${hash}', 'superseded', 5, '${key}', ${keyField === null ? 'NULL' : `'${keyField}'`})`;
+    await storeBefore('PlaceOfTheKey1795914002000', settings, [
+      message('1', ''),
+      message('2', 'code'),
+      message('3', null),
+    ]);
+    const { store } = await openStore(settings);
+    try {
+      const sql = 'SELECT source_key, key_in, key_field FROM outbox_message ORDER BY source_key';
+      expect(await store.read('look', (tx) => tx.select(sql))).to.deep.equal([
+        { source_key: '1', key_in: 'header', key_field: null },
+        { source_key: '2', key_in: 'body', key_field: 'code' },
+        { source_key: '3', key_in: null, key_field: null },
+      ]);
+      for (const set of ["key_field=''", 'key_in=NULL', "key_in='header'", "key_in='query'"]) {
+        const written = await store
+          .transaction('contradict', (tx) => tx.run(`UPDATE outbox_message SET ${set} WHERE source_key='2'`))
+          .catch((error: Error) => error.message);
+        expect(written, set).to.match(/outbox_message_key_in/);
+      }
+    } finally {
+      await store.close();
+    }
+  });
+});

@@ -48,7 +48,7 @@ interface CapturedRow {
 /** The body that leaves with a message, or has left: a create as it was captured, an update as it was composed. */
 function bytesOf({ record, body, operation, idempotencyKey, keyField }: CapturedRow): string | null {
   const frozen = body ?? (operation === 'create' ? record : null);
-  return frozen === null || idempotencyKey === null ? null : wireBody(frozen, idempotencyKey, keyField || null);
+  return frozen === null || idempotencyKey === null ? null : wireBody(frozen, idempotencyKey, keyField);
 }
 
 function fieldsOf(json: string): Fields {

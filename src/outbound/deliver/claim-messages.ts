@@ -100,6 +100,8 @@ type Candidate = Omit<
   attempts: number;
   bodyHash: string | null;
   body: string | null;
+  /** Null: it was never claimed. */
+  keyIn: 'header' | 'body' | null;
   /** Null: it was erased. */
   record: string | null;
   /** What the service acknowledged, as JSON. */
@@ -110,7 +112,7 @@ type Candidate = Omit<
 /** The columns of a candidate. The table has twice as many, and each is copied several times with every message. */
 const columns = `m.id, m.entity, m.source_key, m.revision, m.operation, m.generation, m.number, m.customer_key, m.idempotency_key,
             m.body_hash, m.content_hash, m.mapping_fingerprint, m.state, m.attempts, m.failures, m.invalid_answers,
-            m.customer_waits, m.first_sent_at, m.method, m.identity, m.key_field, m.presented_as, m.removal, m.total`;
+            m.customer_waits, m.first_sent_at, m.method, m.identity, m.key_in, m.key_field, m.presented_as, m.removal, m.total`;
 
 /** How updates are sent, by entity, and the names of the fields that a record may lack, by its key. */
 type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: (sourceKey: string) => readonly string[] }>>;
@@ -152,8 +154,8 @@ export interface ClaimTerms {
   presentations: Presentations;
   /** Removals that the ERP has just confirmed. Others are left, and returned as `unasked`. */
   stillRemoved: ReadonlySet<number>;
-  /** Messages that are due later are left. */
-  dueByMs: number;
+  /** Messages that are due later are left; null: none is. */
+  dueByMs: number | null;
   /** By how much the wall clock is ahead of the time since boot. */
   wallLeadMs: number;
 }
@@ -170,8 +172,8 @@ export async function claimMessages(tx: Tx, ids: readonly number[], terms: Claim
   const locked = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message
       WHERE id IN ${placeholders(listed.length)}
-        AND CASE WHEN state IN ('pending','in_doubt') AND next_attempt_at<=? THEN 1 ELSE 0 END=1${tx.skipLocked}`,
-    [...listed, terms.dueByMs],
+        AND CASE WHEN state IN ('pending','in_doubt') AND next_attempt_at${terms.dueByMs === null ? ' IS NOT NULL' : '<=?'} THEN 1 ELSE 0 END=1${tx.skipLocked}`,
+    [...listed, ...(terms.dueByMs === null ? [] : [terms.dueByMs])],
   );
   if (locked.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };
   const mine = padded(locked.map(({ id }) => id));
@@ -263,8 +265,8 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
   }
   if (isNewChange) sorted.composed.push({ messageId: row.id, body });
   // A message that may have been sent stays as it was, whatever the settings say by now.
-  const frozenField = sentAt === null ? null : row.keyField;
-  const keyField = frozenField === null ? newKeyField(row.operation) : frozenField || null;
+  const isFrozen = sentAt !== null && row.keyIn !== null;
+  const keyField = isFrozen ? row.keyField : newKeyField(row.operation);
   const bytes = wireBody(body, idempotencyKey, keyField);
   const bodyHash = sha256(bytes);
   // Field by field: a copy of the row would keep twice as much until it is settled.

@@ -96,7 +96,7 @@ export async function parkForgottenKeys(
  * @returns those whose keys did not count as forgotten before
  */
 export async function forgetShownOtherwise(tx: Tx, presentations: Presentations): Promise<MessageName[]> {
-  const shownAs = "presented_as<>CASE WHEN key_field='' THEN ? ELSE ? END";
+  const shownAs = "presented_as<>CASE WHEN key_in='header' THEN ? ELSE ? END";
   const forgotten = await tx.rows<MessageName>(
     `SELECT id, entity, source_key FROM outbox_message
       WHERE state='in_doubt' AND operation='create' AND first_sent_at<>?
@@ -217,7 +217,7 @@ export class Claims {
         updates,
         newKeyField: (operation) => keyFieldFor(settings.service, operation),
         stillRemoved,
-        dueByMs: when === 'due' ? at : Number.MAX_SAFE_INTEGER,
+        dueByMs: when === 'due' ? at : null,
         wallLeadMs: leadMs,
       });
       await parkUnsendable(tx, held);

@@ -154,7 +154,8 @@ interface ReadyMessage extends DueMessage {
 }
 
 interface ReadyQuestion extends Wanted {
-  dueByMs: number;
+  /** Null: also what is not due yet. */
+  dueByMs: number | null;
   which: 'first' | 'last untried';
 }
 
@@ -184,7 +185,7 @@ export async function readyMessages(
   const untried = resends.lookedUp.includes(entity) ? `AND NOT (${keepsFailing})` : '';
   const remembered = `AND (m.operation<>'create' OR m.first_sent_at IS NULL OR m.first_sent_at>=?) ${untried}`;
   const select = `SELECT m.id, m.attempts, m.next_attempt_at AS due_at, m.source FROM ${candidates}
-      WHERE m.state=? AND m.entity=? AND m.source=? AND m.is_backlog=? AND m.next_attempt_at<=? ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
+      WHERE m.state=? AND m.entity=? AND m.source=? AND m.is_backlog=? AND m.next_attempt_at${dueByMs === null ? ' IS NOT NULL' : '<=?'} ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
         ${state === 'in_doubt' ? remembered : ''} ${which === 'first' ? '' : 'AND m.attempts=0'} AND ${ready}
       ORDER BY m.next_attempt_at ${order}, m.delivered_at ${order}, m.id ${order} LIMIT ?`;
   const parameters = asked.flatMap(({ name, limit }) => [
@@ -192,7 +193,7 @@ export async function readyMessages(
     entity,
     name,
     isBacklog ? 1 : 0,
-    dueByMs,
+    ...(dueByMs === null ? [] : [dueByMs]),
     ...(keys ?? []),
     ...(state === 'in_doubt' ? [resends.sentSinceMs] : []),
     Math.trunc(limit),

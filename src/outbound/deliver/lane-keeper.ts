@@ -274,7 +274,7 @@ export async function probeMessageId(
   scope: ClaimScope,
   resends: ResendTerms,
 ): Promise<number | null> {
-  const question = { scope, resends, dueByMs: Number.MAX_SAFE_INTEGER, which };
+  const question = { scope, resends, dueByMs: null, which };
   const one = (scope.sources ?? defaultAlone).map(({ name }) => ({ name, limit: 1 }));
   const found = [
     ...(await readyMessages(tx, { state, entity: 'customer' }, one, question)),

@@ -21,6 +21,15 @@ interface PastRequests {
   except: ReadonlySet<number>;
 }
 
+interface PastAttempt {
+  id: number;
+  epoch: number;
+  intendedAt: number;
+  startedAt: number | null;
+  durationMs: number | null;
+  requests: number | null;
+}
+
 /**
  * When the requests that a limit with a long window still counts were answered at the latest, whichever process sent
  * them. What has no outcome may have been sent and counts once; of the others is on record how often they reached the
@@ -46,18 +55,11 @@ export async function answeredSince(
   );
   for (const { epoch, at, requests } of settled)
     if (!except.has(epoch)) times.push(...Array<number>(Number(requests)).fill(at));
-  for (let beforeId = Number.MAX_SAFE_INTEGER; ; ) {
+  for (let beforeId: number | null = null; ; ) {
     let hasYoung = false;
-    const rows = await tx.rows<{
-      id: number;
-      epoch: number;
-      intendedAt: number;
-      startedAt: number | null;
-      durationMs: number | null;
-      requests: number | null;
-    }>(
-      `SELECT id, epoch, intended_at, started_at, duration_ms, requests FROM attempt WHERE id<? ORDER BY id DESC LIMIT ${pageSize}`,
-      [beforeId],
+    const rows: PastAttempt[] = await tx.rows<PastAttempt>(
+      `SELECT id, epoch, intended_at, started_at, duration_ms, requests FROM attempt ${beforeId === null ? '' : 'WHERE id<?'} ORDER BY id DESC LIMIT ${pageSize}`,
+      beforeId === null ? [] : [beforeId],
     );
     for (const { id, epoch, intendedAt, startedAt, durationMs, requests } of rows) {
       const leftBy = latestTime(id, startedAt ?? intendedAt + waitMs, corrections, waitMs);

@@ -93,7 +93,7 @@ export function presentationsOf({
 /** What the store knows of how the key of a message was shown. */
 export interface ShownKey {
   entity: Entity;
-  /** As in `key_field`: empty for a header; null: it was never claimed. */
+  /** The field of the body; null: a header, or it was never claimed. */
   keyField: string | null;
   /** Null: not known, because an earlier version sent it. */
   presentedAs: string | null;

@@ -50,7 +50,7 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
     { guard: "t.state IN ('pending','in_doubt')" },
   );
   const set =
-    "claimed_from=state, state='sending', claim_epoch=?, claimed_at=?, attempts=attempts+1, key_field=?, presented_as=?, ended_at=NULL";
+    "claimed_from=state, state='sending', claim_epoch=?, claimed_at=?, attempts=attempts+1, key_in=?, key_field=?, presented_as=?, ended_at=NULL";
   const alike = new Map<string, [Claim, ...Claim[]]>();
   for (const claim of claims) {
     const how = `${claim.presentedAs} ${claim.keyField}`;
@@ -60,7 +60,8 @@ export async function claimForSending(tx: Tx, claims: readonly Claim[], epoch: n
   }
   for (const [first, ...others] of alike.values()) {
     const ids = [first, ...others].map(({ id }) => id);
-    const values = [epoch, nowMs, first.keyField ?? '', first.presentedAs];
+    const keyIn = first.keyField === null ? 'header' : 'body';
+    const values = [epoch, nowMs, keyIn, first.keyField, first.presentedAs];
     await run(tx, padded(ids), set, values, "state IN ('pending','in_doubt')");
   }
 }

@@ -47,10 +47,10 @@ describe('whether the service may have forgotten a key', () => {
         idempotency: { lifetimeHours: 1, ...(over as { idempotency?: object }).idempotency },
       });
     const before = presentationsOf(service());
-    const shown = (entity: 'customer' | 'order', keyField: string) => {
+    const shown = (entity: 'customer' | 'order', keyField: string | null) => {
       return { entity, keyField, presentedAs: before[entity][keyField ? 'body' : 'header'] };
     };
-    const isOther = (over: object, keyField = '') => {
+    const isOther = (over: object, keyField: string | null = null) => {
       const now = service(over);
       const is = isShownOtherwise(shown('order', keyField), presentationsOf(now));
       expect(keyLifetimeOf(now, shown('order', keyField))).to.equal(
@@ -87,6 +87,6 @@ describe('whether the service may have forgotten a key', () => {
       expect(isOther(over), JSON.stringify(over)).to.equal(false);
     // The field of a body is frozen with its bytes, and quotes are about a header.
     expect(isOther({ idempotency: { header: 'X-Other' } }, 'code')).to.equal(false);
-    expect(isShownOtherwise({ entity: 'order', keyField: '', presentedAs: null }, before)).to.equal(false);
+    expect(isShownOtherwise({ entity: 'order', keyField: null, presentedAs: null }, before)).to.equal(false);
   });
 });

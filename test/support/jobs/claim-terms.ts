@@ -12,7 +12,7 @@ export function claimTerms(given: Pick<ClaimTerms, 'epoch' | 'nowMs'> & Partial<
     updates: { customer: patch, order: patch },
     newKeyField: () => null,
     stillRemoved: new Set(),
-    dueByMs: Number.MAX_SAFE_INTEGER,
+    dueByMs: null,
     wallLeadMs: 0,
     ...given,
   };
