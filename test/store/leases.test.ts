@@ -110,6 +110,13 @@ onEveryStore('a lease', (kit) => {
     await assertHeld(held(answer));
   });
 
+  it('lets its holder write nothing more once it has ended, also where nobody took it', async () => {
+    const lease = held(await take('one'));
+    await lease.release();
+    await lostTo(assertHeld(lease));
+    await lostTo(lease.writeBeside('write beside others', async () => undefined));
+  });
+
   it('stays with its holder while that one renews it, under the same epoch', async () => {
     const lease = held(await take('one'));
     const endsAt = lease.endsAtMonotonicMs;
