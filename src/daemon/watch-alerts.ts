@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings.js';
 import { heldDropCause, isDropHeld } from '../inbound/invoices/drop-brake.js';
 import type { AlertFact } from '../model/facts/alerts.js';
 import { inSource } from '../model/record.js';
-import { isAnythingHeld, type OpenRecord, oldestOpen } from '../operator/figures/bounded-counts.js';
+import { isAnythingHeld, isOpenSql, type OpenRecord, oldestOpen } from '../operator/figures/bounded-counts.js';
 import { withIsoTimes } from '../operator/format.js';
 import { isOutdated, isPastForbiddenRead } from '../outbound/deliver/profile-notices.js';
 import { quietMs } from '../outbound/deliver/quiet-hours.js';
@@ -141,9 +141,10 @@ function needsPerson(pause: LanePause, patienceMs: number, nowMs: number): boole
 }
 
 async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> {
-  const [counts] = await tx.rows<{ parked: number; gone: number; sourceKey: string | null }>(
+  const [counts] = await tx.rows<{ parked: number; waiting: number; gone: number; sourceKey: string | null }>(
     `SELECT COUNT(*) AS gone, MAX(source_key) AS source_key,
-            (SELECT COUNT(*) FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p) AS parked
+            (SELECT COUNT(*) FROM (SELECT id FROM outbox_message WHERE state='parked' LIMIT ${manyParked + 1}) AS p) AS parked,
+            (SELECT COUNT(*) FROM (SELECT id FROM outbox_message WHERE ${isOpenSql} LIMIT 1) AS o) AS waiting
        FROM binding WHERE entity='order' AND read_state='gone' AND gone_at>?`,
     [nowMs - goneDays * 86_400_000],
   );
@@ -151,7 +152,7 @@ async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> 
   return {
     pauses: await listPauses(tx),
     parked: counts?.parked ?? 0,
-    oldest: await oldestOpen(tx),
+    oldest: counts?.waiting ? await oldestOpen(tx) : null,
     runs,
     gone: { count: counts?.gone ?? 0, sourceKey: counts?.sourceKey ?? null },
     firstAuditAt: lastSuccess(runs) === null ? await firstAuditAt(tx) : null,

@@ -144,7 +144,7 @@ export class Lease {
           [epoch, holder, thisProcess(), row.now + leaseMs, name],
         );
         const lease = new Lease(store, clocks, { name, epoch, leaseMs, askedAtMonotonicMs: askedAt });
-        const idleMs = idleMsOf([row, ...nodes], await readElapsed(tx, clocks));
+        const idleMs = name === 'service' ? idleMsOf([row, ...nodes], await readElapsed(tx, clocks)) : null;
         return { answer: { held: true, lease, idleMs, ended: endedHolder(row) }, ended: null };
       });
     });
@@ -195,10 +195,17 @@ export class Lease {
 
   /** Lets go, so that a successor need not wait. Losing the lease first is no error. */
   async release(): Promise<void> {
-    await this.store.transaction(`release the ${this.name} lease`, async (tx) => {
-      const own = [this.name, this.epoch];
-      const released = `UPDATE lease SET holder=NULL, expires_at=NULL, released_at=${tx.nowMs} WHERE name=? AND epoch=?`;
-      if ((await tx.run(released, own)) === 0) return;
+    const own = [this.name, this.epoch];
+    const letGo = (tx: Tx) =>
+      tx.run(`UPDATE lease SET holder=NULL, expires_at=NULL, released_at=${tx.nowMs} WHERE name=? AND epoch=?`, own);
+    const action = `release the ${this.name} lease`;
+    // Only the successor at the service has to know for how long nothing was sent.
+    if (this.name !== 'service') {
+      await this.store.statement(action, letGo);
+      return;
+    }
+    await this.store.transaction(action, async (tx) => {
+      if ((await letGo(tx)) === 0) return;
       const elapsed = await noteElapsed(tx, this.clocks);
       await tx.run('UPDATE lease SET released_elapsed=? WHERE name=? AND epoch=?', [elapsed, ...own]);
     });

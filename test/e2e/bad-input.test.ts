@@ -124,7 +124,7 @@ describe('Bad input gets a clear error and loses nothing', function () {
     expect(run.code).to.equal(1);
     expect(run.stderr)
       .to.contain(`127.0.0.1:${port}`)
-      .and.to.contain('`store`')
+      .and.to.contain('Check store.host and store.port')
       .and.to.not.contain(maria.database.password);
   });
 

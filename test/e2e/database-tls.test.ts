@@ -152,8 +152,7 @@ const kinds = [
       'the store': theStore('postgres', postgresVersion),
     },
     startPlain: () => startPostgres(),
-    denied:
-      /requires a valid client certificate\. Check (the settings under `store`|(erp|writeBack)\.user, and what pg_hba\.conf)/,
+    denied: /requires a valid client certificate\. Check (store|erp|writeBack)\.user, and what pg_hba\.conf/,
     offersNone: /server does not support SSL connections/,
   },
 ];

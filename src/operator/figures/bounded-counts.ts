@@ -6,6 +6,8 @@ import type { OutboxCounts } from '../list-messages.js';
 
 /** Their rows are read one by one, which costs more than a count from the index. */
 const mostAged = 10_000;
+/** So many of each kind, the first that are due, are looked at for the one that has been open longest. */
+const mostLooked = 1000;
 
 /** Counts like `countOutbox`, from at most `most` messages of each state and entity: `most` means that many or more. */
 export async function countOutboxUpTo(tx: Tx, most: number): Promise<OutboxCounts> {
@@ -75,18 +77,15 @@ export interface OpenRecord {
   capturedAt: number;
 }
 
+/** True of an open message, in SQL. */
+export const isOpenSql = `state IN (${openStates.map((state) => `'${state}'`).join(',')})`;
+
 /** The one that has been open longest; null: none is. @param most as with `countOutboxUpTo`; infinite: all are looked at */
-export async function oldestOpen(tx: Tx, most = mostAged): Promise<OpenRecord | null> {
-  const limit = Math.min(Math.trunc(most), mostAged);
-  const ids: (number | null)[] = [];
-  for (const state of openStates)
-    ids.push(
-      Number.isFinite(most)
-        ? await oldestId(tx, state, limit)
-        : ((await tx.value<number>('SELECT MIN(id) FROM outbox_message WHERE state=?', [state])) ?? null),
-    );
-  const id = Math.min(...ids.map((one) => one ?? Number.POSITIVE_INFINITY));
-  if (!Number.isFinite(id)) return null;
+export async function oldestOpen(tx: Tx, most = mostLooked): Promise<OpenRecord | null> {
+  const id = Number.isFinite(most)
+    ? await oldestId(tx, openStates, Math.min(Math.trunc(most), mostLooked))
+    : await tx.value<number>(`SELECT MIN(id) FROM outbox_message WHERE ${isOpenSql}`);
+  if (id === null || id === undefined) return null;
   const [found] = await tx.rows<OpenRecord>('SELECT entity, source_key, captured_at FROM outbox_message WHERE id=?', [
     id,
   ]);
@@ -94,19 +93,21 @@ export async function oldestOpen(tx: Tx, most = mostAged): Promise<OpenRecord | 
 }
 
 /** Among the first that are due of each kind: the oldest of all, unless more than `limit` wait. Ids ascend, and stand in the index. */
-async function oldestId(tx: Tx, state: MessageState, limit: number): Promise<number | null> {
+async function oldestId(tx: Tx, states: readonly MessageState[], limit: number): Promise<number | null> {
   const sources = await capturedSources(tx);
-  const kinds = sources.flatMap((source) => entities.flatMap((entity) => [0, 1].map((flag) => [source, entity, flag])));
+  const kinds = states.flatMap((state) =>
+    sources.flatMap((source) => entities.flatMap((entity) => [0, 1].map((flag) => [state, source, entity, flag]))),
+  );
   const first = kinds.map(
     (_, nth) => `SELECT id FROM (SELECT id FROM outbox_message
-      WHERE state='${state}' AND source=? AND entity=? AND is_backlog=? ORDER BY next_attempt_at, delivered_at, id LIMIT ${limit}) AS s${nth}`,
+      WHERE state=? AND source=? AND entity=? AND is_backlog=? ORDER BY next_attempt_at, delivered_at, id LIMIT ${limit}) AS s${nth}`,
   );
   const oldest = `SELECT MIN(id) FROM (${first.join(' UNION ALL ')}) AS f`;
   return (await tx.value<number>(oldest, kinds.flat())) ?? null;
 }
 
 async function oldestAt(tx: Tx, state: MessageState, limit: number): Promise<number | null> {
-  const id = await oldestId(tx, state, limit);
+  const id = await oldestId(tx, [state], limit);
   return id === null
     ? null
     : ((await tx.value<number>('SELECT captured_at FROM outbox_message WHERE id=?', [id])) ?? null);
