@@ -247,7 +247,7 @@ async function wrongMessages(world: World, open: readonly Listed[], isHelped: bo
   const wrong: string[] = [];
   const doubted = open.filter(({ state }) => state === 'in_doubt').length;
   const isForPerson =
-    doubted > 0 && ((await countStranded(world)) >= doubted || (!isHelped && (await isHeldForRecovery(world))));
+    doubted > 0 && ((await countStranded(world)) >= doubted || (!isHelped && (await isNotLive(world))));
   for (const message of open) {
     if (message.state === 'sending') wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still sending`);
     // What a person has to settle first is said.
@@ -353,9 +353,10 @@ async function countStranded(world: World): Promise<number> {
   return jsonOf<{ outbox: { stranded?: number } }>(await world.command(['status', '--json']))?.outbox.stranded ?? 0;
 }
 
-async function isHeldForRecovery(world: World): Promise<boolean> {
+/** Nothing is sent until a person has said what became of a store, or of the keys. */
+async function isNotLive(world: World): Promise<boolean> {
   const said = jsonOf<{ notLive: string | null }>(await world.command(['status', '--json']));
-  return /recover/.test(said?.notLive ?? '');
+  return (said?.notLive ?? null) !== null;
 }
 
 const lastError = ({ commands }: World) => {
