@@ -135,6 +135,11 @@ function isCodeTaken({ erp, service }: World, order: OrderRow): boolean {
     .some(({ fields }) => fields.customer_code === customer?.code && fields.ref !== customer?.ref);
 }
 
+/** Somebody closed a change of its customer unsent, so that the service does not get to know the code that the order names. */
+function isCustomerClosed(world: World, { customer_id: id }: OrderRow): boolean {
+  return id !== null && world.discarded.has(`customer ${world.customerKeyOf({ id })}`);
+}
+
 /** What Waybill says of a record to whoever asks. */
 interface Explained {
   where: string;
@@ -192,7 +197,7 @@ async function wrongOrders(world: World, isHelped: boolean): Promise<string[]> {
     if (isDiscarded) continue;
     if (isOpen) {
       const why = `${said?.where} ${said?.why?.join(' ')} [${state?.state} ${state?.parkClass} ${state?.reason}]`;
-      if (isHelped && !isCodeTaken(world, order) && said && waitsForPerson(said))
+      if (isHelped && !isCodeTaken(world, order) && !isCustomerClosed(world, order) && said && waitsForPerson(said))
         wrong.push(
           `unhelped: ${order.ref} (key ${world.keyOf(order)}) ${held ? 'differs' : 'is not'} at the service, and what people say of it changes nothing: ${why}`,
         );
