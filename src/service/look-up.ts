@@ -100,8 +100,8 @@ function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: st
 }
 
 /**
- * Whether a service shows other lines than ours, in whatever order. A field of a line counts where the service shows it, and lines
- * that are no objects, such as their ids, show nothing.
+ * True if a service shows other lines than ours, in whatever order. A field of a line counts where the service shows
+ * it, and lines that are no objects, such as their ids, show nothing.
  */
 function showsOtherLines(own: JsonValue | undefined, shown: JsonValue | undefined): boolean {
   if (!Array.isArray(own) || !Array.isArray(shown) || !shown.every(isFields)) return false;

@@ -25,7 +25,7 @@ export interface Area {
 export function vocabulary(commands: readonly Command[]): Record<string, Area> {
   return {
     work: { weight: 9, most: 4, operations: workOperations },
-    // What an ERP is there for goes on in every history.
+    // The daily work of an ERP goes on in every history.
     orders: { weight: 4, most: 3, operations: orderOperations },
     time: { weight: 3, most: 3, operations: timeOperations },
     erp: { weight: 8, most: 6, operations: erpOperations },
@@ -51,7 +51,7 @@ export interface Told {
   known: ReadonlySet<string>;
   story: string[];
   steps: number;
-  /** What came to the service. */
+  /** The requests that came to the service. */
   arrivals: Arrival[];
 }
 
@@ -211,7 +211,7 @@ export async function tell(
     };
   } finally {
     world.close();
-    // What its processes had under way ends before the next history begins.
+    // The processes of a history end before the next one begins.
     await world.machine.run(0);
   }
 }

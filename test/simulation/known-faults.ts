@@ -4,7 +4,7 @@ import type { World } from './world/world.js';
 /** A fault that is still open. It is set aside, so that the histories that meet it can find others. */
 interface KnownFault {
   name: string;
-  /** Whether a finding of this world is this fault, and no other of its kind. */
+  /** True if a finding of this world is this fault, and no other of its kind. */
   is: (wrong: string, world: World) => boolean;
   /** A history that ends in it. A test tells it, and fails when the fault is gone: then this entry goes as well. */
   steps: readonly (readonly [name: string, seed: number])[];

@@ -3,7 +3,7 @@ import type { History } from './history.js';
 import { openReal } from './machine/intercept.js';
 import type { World } from './world/world.js';
 
-/** What the oracle must notice when it is done to a sound world right before it is judged; by the kind of finding. */
+/** The tampering with a sound world that the oracle must notice right before it is judged; by the kind of finding. */
 export const doctored: Readonly<Record<string, { kind: string; doctor: (world: World) => void }>> = {
   'an order is there twice': {
     kind: 'double',
@@ -128,7 +128,7 @@ export const doctored: Readonly<Record<string, { kind: string; doctor: (world: W
     doctor: (world) => {
       const { service } = world;
       service.invoices.push({ no: 'I-1', customer: 'C-1', amount: 500, paid: 0 });
-      // What every page shows is not what is due.
+      // An invoice that every page shows is not due.
       const real = service.unpaid.bind(service);
       service.unpaid = () =>
         /judge/.test(new Error().stack ?? '') || /wrongInvoices/.test(new Error().stack ?? '') ? real() : [];

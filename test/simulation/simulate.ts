@@ -116,7 +116,7 @@ async function tellAll(
   return found > 0 ? 1 : 0;
 }
 
-/** What the options ask to see of each history. */
+/** The parts of each history that the options ask to see. */
 function show(argv: readonly string[], { seed }: History, end: Awaited<ReturnType<typeof tell>>): void {
   if (argv.includes('--wire')) for (const one of end.arrivals) say(JSON.stringify(one));
   if (argv.includes('--verbose'))
@@ -139,7 +139,7 @@ function digestOf({ story, arrivals, wrong }: Awaited<ReturnType<typeof tell>>):
   ).slice(0, 16);
 }
 
-/** How often each operation is drawn, and what of the product's own tables nobody thought of. */
+/** The number of draws of each operation, and the parts of the product's own tables that nobody thought of. */
 async function vocabularyReport(areas: ReturnType<typeof vocabulary>, histories: number) {
   const drawn: Record<string, number> = {};
   for (const { operations } of Object.values(areas)) for (const name of Object.keys(operations)) drawn[name] = 0;

@@ -30,7 +30,7 @@ interface DoubtFacts {
   found_twice: { entity: Entity; serviceId: string; boundTo: string };
   /** A look-up finds what may be another record, with the same number or code, that may have been sent as well. */
   found_perhaps_other: NamesRecord & { serviceId: string; shares: string };
-  /** What was found is a record that Waybill has removed at the service, which goes on showing it. */
+  /** The found record is one that Waybill has removed at the service, which goes on showing it. */
   found_removed: { entity: Entity; serviceId: string };
   found_with_other_lines: { serviceId: string };
   /** The settings' mark of a removed record stands on what was found. */

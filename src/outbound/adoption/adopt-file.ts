@@ -45,7 +45,7 @@ export interface AdoptFileResult {
   ours: number;
   /** Orders whose customer the service has not acknowledged: changes to them wait for it. */
   ordersWithoutCustomer: number;
-  /** What is wrong with the list; then nothing was written, except for what `bound` says. */
+  /** The fault of the list; then nothing was written, except for the bindings in `bound`. */
   problems: { line: number; sourceKey: string | null; why: Fact }[];
   problemCount: number;
 }

@@ -26,7 +26,7 @@ export type AdoptOutcome =
   | { kind: 'adopted'; serviceId: string; differs: string[]; held: number[]; reason: Fact }
   /** This record of ours was acknowledged before: its create has nothing more to say. */
   | { kind: 'known'; serviceId: string }
-  /** What the service has is another record of ours: it made nothing of this create. */
+  /** The service's record is another one of ours: it made nothing of this create. */
   | { kind: 'taken'; reason: Fact; revision: number; generation: number }
   /** A person has to look. */
   | { kind: 'refused'; reason: Fact }
@@ -103,7 +103,7 @@ async function adoptFound(
     };
 
   const newer = messages.slice(1);
-  // What the ERP says by now, where an edit waits behind the create.
+  // The ERP's version by now, if an edit waits behind the create.
   const wanted = newer.findLast((one) => one.operation === 'update' && one.record !== null) ?? message;
   const record = JSON.parse(wanted.record) as { [name: string]: JsonValue };
   const { base, baseHash, differs, cleared } = compareWithShown(record, found.shown, by.method, by.notContent);

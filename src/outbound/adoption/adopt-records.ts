@@ -11,7 +11,7 @@ import { closeAsSettled } from '../outbox/transitions.js';
 import type { AdoptableMessage, AdoptableRecord, AdoptionClaim, AdoptionDecision } from './decide-adoption.js';
 
 /**
- * What the store knows of some records that a person wants to adopt: all but the row of the ERP.
+ * The store's facts about records that a person wants to adopt: all but the row of the ERP.
  * @param lock holds the messages until the transaction ends, so that none of them is claimed in
  * between
  */
@@ -71,14 +71,14 @@ export interface AdoptedRecord extends AdoptionClaim {
   contentHash: string | null;
   mappingFingerprint: string;
   identity: string | null;
-  /** What the ERP says of it, as canonical JSON. */
+  /** The ERP's version, as canonical JSON. */
   record: string;
 }
 
 /**
- * Binds records as a person said. What the ERP says is the baseline: nothing is sent now, and a
- * later update carries what was edited since. Of what may have been ours every field is sent at the next pass. The caller's transaction keeps everybody else from
- * claiming and capturing, and writes the audit.
+ * Binds records as a person said. The ERP's version is the baseline: nothing is sent now, and a later update carries
+ * the edits since. If it may have been ours, every field is sent at the next pass. The caller's transaction keeps
+ * everybody else from claiming and capturing, and writes the audit.
  */
 export async function bindClaimed(
   tx: Tx,

@@ -2,7 +2,7 @@ import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { MessageState, Operation, ParkClass } from '../outbox/message.js';
 
-/** What a person says: this record of the ERP is that one at the service. */
+/** A person's statement: this record of the ERP is that one at the service. */
 export interface AdoptionClaim {
   entity: Entity;
   sourceKey: string;
@@ -22,7 +22,7 @@ export interface AdoptableRecord {
   /** The eligible row of the ERP; null: there is none. */
   row: { unmapped: Fact | null; customerCode: string | null } | null;
   binding: { serviceId: string } | null;
-  /** What is remembered of a record that was removed at the service. */
+  /** The memory of a record that was removed at the service. */
   closed: { revision: number; generation: number } | null;
   /** Oldest first. */
   messages: readonly AdoptableMessage[];
@@ -43,7 +43,7 @@ export type AdoptionDecision =
   | { to: 'refused'; why: Fact };
 
 /**
- * What follows from what a person says a record is at the service. Pure; one question a paragraph.
+ * The consequences of a person's statement about a record at the service. Pure; one question a paragraph.
  * @param idIsCode whether the service knows customers by their code, and by no id of its own
  */
 export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord, idIsCode: boolean): AdoptionDecision {
@@ -56,7 +56,7 @@ export function decideAdoption(claim: AdoptionClaim, record: AdoptableRecord, id
 
   if (row === null) return refuse({ code: 'key_not_in_erp' });
   if (row.unmapped !== null) return refuse({ code: 'nothing_to_compare', problem: row.unmapped });
-  // Where the service gives no ids of its own, a customer's address is made from its code.
+  // If the service gives no ids of its own, a customer's address is made from its code.
   if (entity === 'customer' && idIsCode && row.customerCode !== serviceId)
     return refuse({ code: 'code_is_other', found: row.customerCode, serviceId });
 

@@ -46,7 +46,7 @@ export interface HoldInput {
   mappingFingerprint: string;
   newest: (NewestMessage & { mappingFingerprint: string; reason: Fact | null }) | null;
   binding: (KnownBinding & { mappingFingerprint: string }) | null;
-  /** Whether an update replaces the whole record at the service (PUT). */
+  /** True if an update replaces the whole record at the service (PUT). */
   replacesRecord: boolean;
   /** Why creates of this key are suspicious (the ERP was restored, and the key was given before), or null. */
   suspiciousCreate: Fact | null;
@@ -65,7 +65,7 @@ export function holdReason(input: HoldInput): Fact | null {
     return newest.reason ?? { code: 'earlier_change_held' };
   if (binding?.adoption && !binding.adoption.isReviewed) {
     const { differs } = binding.adoption;
-    // Where the record was not compared, an update of single fields says only what was edited since.
+    // If the record was not compared, an update of single fields says only the edits since.
     const isWhole = input.replacesRecord || binding.contentHash === null;
     if (differs === null ? isWhole : differs.length > 0) return { code: 'adopted_differs', clears: false };
   }
@@ -110,8 +110,7 @@ function mappingOf(newest: HoldInput['newest'], binding: HoldInput['binding']): 
 }
 
 /**
- * What tells that a key belongs to another record now: the columns that never change (number,
- * creation time) did. Pure.
+ * The columns that never change (number, creation time): if they differ, the key belongs to another record now. Pure.
  * @param before as JSON of column → value; null when it is not known
  */
 export function changedIdentity(
@@ -120,7 +119,7 @@ export function changedIdentity(
 ): Extract<RecordFact, { code: 'key_reused' }> | null {
   if (before === null || now === null || before === now) return null;
   const [old, current] = [JSON.parse(before), JSON.parse(now)] as [Columns, Columns];
-  // Where other columns were configured meanwhile, those that both have tell it.
+  // If other columns were configured meanwhile, those that both have decide.
   const names = Object.keys(old).filter((name) => Object.hasOwn(current, name));
   const changed = names.filter((name) => !isSameValue(old[name] ?? null, current[name] ?? null));
   if (changed.length === 0) return null;
@@ -142,9 +141,8 @@ type Columns = { [name: string]: string | null };
 const manyRows = 20;
 
 /**
- * What is wrong with a source as a whole, or null. Pure. Keys and times only ever grow, unless the
- * ERP was restored from a backup: then numbers are given again, and what is missing was not
- * deleted.
+ * The fault of a source as a whole, or null. Pure. Keys and times only ever grow, unless the ERP was restored from a
+ * backup: then numbers are given again, and what is missing was not deleted.
  * @param sweptRows eligible rows that a sweep has just read; null before it
  */
 export function sourceBrake(
@@ -181,8 +179,8 @@ const shown = (value: string) => outside(value, 60);
 const manyTurnedKeys = 2;
 
 /**
- * What it says of a source when known keys belong to other records now, or null. Pure. A restored
- * ERP that was worked with before anybody looked shows no lower key and no older change.
+ * The fault of a source if known keys belong to other records now, or null. Pure. A restored ERP that was worked with
+ * before anybody looked shows no lower key and no older change.
  * @param turnedKeys how many of them a pass has met
  */
 export function turnedKeysBrake(turnedKeys: number): SourceFact | null {
@@ -190,13 +188,13 @@ export function turnedKeysBrake(turnedKeys: number): SourceFact | null {
   return restored({ code: 'keys_turned' });
 }
 
-/** What a pass knows when it looks where a source ends. */
+/** The facts of a pass when it looks where a source ends. */
 export interface SourceLook {
   /** The ERP's, in the form of `changedAt`; null: the column holds no times. */
   clock: string | null;
   /** `changedAt` names another column since the last pass. */
   isAnew: boolean;
-  /** How many rows a sweep has just read; null before it. */
+  /** The number of rows that a sweep has just read; null before it. */
   sweptRows: number | null;
 }
 
@@ -206,7 +204,10 @@ export function believedMarks(marks: SourceMarks, { clock, isAnew }: SourceLook)
   return high !== null && (isAnew || !isReached(high, clock)) ? { ...marks, highChangedAt: null } : marks;
 }
 
-/** By how much the latest change may lie before the mark: rows go, and in autumn the clock on the wall goes back. Pure. */
+/**
+ * The distance by which the latest change may lie before the mark: rows go, and in autumn the clock on the wall goes
+ * back. Pure.
+ */
 export function toleranceSeconds(
   { highChangedAt }: SourceMarks,
   { capture, erp }: { capture: { overlapSeconds: number }; erp: { timeZone: string } },
@@ -214,12 +215,12 @@ export function toleranceSeconds(
   return capture.overlapSeconds + (highChangedAt === null ? 0 : setBackSeconds(highChangedAt, erp.timeZone));
 }
 
-/** Where the rows end that a pass has captured or found unchanged. */
+/** The end of the rows that a pass has captured or found unchanged. */
 export type SeenEnd = Pick<SourceEnd, 'changedAt' | 'key'>;
 
 export const nothingSeen: SeenEnd = { changedAt: null, key: null };
 
-/** Where rows end, but for times that the ERP's clock has not come to: they may be corrected. Pure. */
+/** The end of the rows, but for times that the ERP's clock has not come to: they may be corrected. Pure. */
 export function endOf(rows: readonly { changedAt: string | null; sourceKey: string }[], clock: string | null): SeenEnd {
   let end = nothingSeen;
   for (const { changedAt, sourceKey: key } of rows)
@@ -283,7 +284,7 @@ export function isOverdue(
   return changedAt === null && before.highKey !== null && isGivenBefore(sourceKey, before.highKey);
 }
 
-/** What one pass over the ERP would change at the service, of one entity. */
+/** The changes that one pass over the ERP would make at the service, of one entity. */
 export interface PassCounts {
   /** New records that earlier passes should have met (`isOverdue`). */
   creates: number;

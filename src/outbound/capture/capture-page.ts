@@ -58,7 +58,7 @@ interface CapturePageWork extends Omit<RowPass, 'renamed' | 'replacing'> {
   lease: Lease | null;
   /** Skip customers of a customer page that were never captured: nothing refers to them yet. */
   knownCustomersOnly: boolean;
-  /** How many rows of the page may still be written. */
+  /** The number of rows of the page that may still be written. */
   room: number;
   cursor: { changedAt: string } | null;
   /** Customers that a dry run has counted on an earlier page. */
@@ -87,7 +87,7 @@ export interface CapturePageResult {
   turnedKeys: number;
   /** The rows that the outbox knows by now. */
   seen: ReadRow[];
-  /** What to say in the log now that it is written, or null. */
+  /** The line for the log now that it is written, or null. */
   alert: AlertFact | null;
 }
 
@@ -105,13 +105,13 @@ export interface TouchedRecord {
   changedAt: string | null;
   /** Sum of qty × price in minor units as text; null for customers and for rows that can't be mapped. */
   total: string | null;
-  /** Of the total, where orders may have several; null: `amounts.currency`. */
+  /** The currency of the total, if orders may have several; null: `amounts.currency`. */
   currency: string | null;
   /** Why it waits for a person, or null. */
   parked: Fact | null;
   /** The unsent message that it replaces, or null. */
   supersedes: number | null;
-  /** How many of its lines `orders.lines.text` leaves out. */
+  /** The number of its lines that `orders.lines.text` leaves out. */
   skippedLines: number;
   /** Names of the fields that an update would change; only in a dry run. */
   fields: string[];
@@ -245,7 +245,7 @@ async function planAndWrite(
   return result;
 }
 
-/** Whether an order waits for its lines, or is parked because they don't add up. A customer has none. */
+/** Tells if an order waits for its lines, or is parked because they don't add up. A customer has none. */
 function judgeLines(
   { amounts, orders: { settleSeconds } }: Pick<Settings, 'amounts'> & { orders: { settleSeconds: number } },
   row: ReadRow,

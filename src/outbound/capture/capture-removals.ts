@@ -22,14 +22,17 @@ import { noteLeftOrders } from './left-orders.js';
 import { decideRemoval, replacesRecord } from './next-revision.js';
 import { findRenamed, lastRecords } from './removed-records.js';
 
-/** What delivery asks before a removal leaves: whether the record is back or goes on under another key, and of which ERP. */
+/**
+ * The questions of delivery before a removal leaves: is the record back, or does it go on under another key, and of
+ * which ERP.
+ */
 export type ErpPresence = Pick<ErpReader, 'identity' | 'presence' | 'eligible' | 'namesakes'>;
 
 export interface RemovalPass {
   entity: Entity;
   /** Null in a dry run. */
   lease: Lease | null;
-  /** What a dry run leaves out: the record would go on under another key by now. */
+  /** Records that a dry run leaves out: they would go on under another key by now. */
   replaced: ReadonlySet<string>;
   fingerprint: string;
   /** Asked before each page: why to stop, or null. */
@@ -98,7 +101,7 @@ export async function captureCancelled(
   }
 }
 
-/** What is written for a record that was removed. */
+/** The message for a record that was removed. */
 type PlannedRemoval = { because: Removal } & (
   | { withdraws: number; sourceKey: string; number: string | null }
   | { message: NewMessage; supersedes: number | null }

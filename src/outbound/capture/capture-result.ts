@@ -25,16 +25,16 @@ export interface CaptureResult {
   removed: { customers: number; orders: number };
   unchanged: number;
   parked: number;
-  /** How many of the parked records wait for `waybill confirm`. */
+  /** The number of parked records that wait for `waybill confirm`. */
   held: number;
-  /** What the brakes hold of the pass as a whole, and why. */
+  /** The holds of the brakes on the pass as a whole, with the reasons. */
   brakes: HeldFact[];
   /** Orders that wait for their lines. A dry run captures them as well, as if the wait were over. */
   waiting: number;
   skipped: SkippedRecord[];
   /** Lines of the captured orders that `orders.lines.text` leaves out. */
   skippedLines: number;
-  /** What was written: all of a partial pass, else a sample, because a first pass may write a million. */
+  /** The messages that were written: all of a partial pass, else a sample, because a first pass may write a million. */
   touched: TouchedRecord[];
   /** Set when the pass did not run or did not end. */
   stopped: { reason: string } | null;
@@ -42,7 +42,7 @@ export interface CaptureResult {
   busy: boolean;
   /** An operator has paused capture; delivering may go on. */
   paused: boolean;
-  /** Of several sources those that could not be read. */
+  /** The sources that could not be read, if there are several. */
   failed: { source: string; reason: string }[];
 }
 
@@ -104,19 +104,19 @@ export interface CaptureOptions {
   force?: boolean;
   /** Reads everything eligible, decides everything and writes nothing. */
   dryRun?: boolean;
-  /** Of several sources only this one. */
+  /** The only source of the pass, if there are several. */
   source?: string;
   /** Reads everything eligible, whenever the last sweep was. */
   sweep?: boolean;
   signal?: AbortSignal;
-  /** What one page wrote, or would write in a dry run. */
+  /** The messages that one page wrote, or would write in a dry run. */
   onTouched?: (records: readonly TouchedRecord[]) => void;
-  /** What a dry run decided of each row, page by page. */
+  /** The decisions of a dry run about each row, page by page. */
   onJudged?: (page: JudgedPage) => void | Promise<void>;
   onProgress?: (progress: { entity: Entity; read: number; total: number | null }) => void;
 }
 
-/** How many records of this kind a pass with a limit may still write. */
+/** The number of records of this kind that a pass with a limit may still write. */
 export function roomOf({ captured, waiting }: CaptureResult, options: CaptureOptions, entity: Entity): number {
   if (options.limit === undefined) return Number.POSITIVE_INFINITY;
   // The limit counts what was asked for; the customers of five orders come along.
@@ -128,7 +128,7 @@ export function roomOf({ captured, waiting }: CaptureResult, options: CaptureOpt
 }
 
 /**
- * Where the last pass over an entity came to. It begins anew where the settings name another column of changes since.
+ * The end of the last pass over an entity. It begins anew where the settings name another column of changes since.
  * @param lease null in a dry run, which writes nothing
  */
 export async function openCursor(

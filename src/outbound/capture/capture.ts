@@ -112,7 +112,8 @@ class CapturePass {
     const due = sinceSweepMs >= settings.capture.sweepMinutes * 60_000 || sinceSweepMs < 0;
     // The upper bound comes from the ERP's clock, before anything is read: a row from the future must not move the cursor.
     const upper = await this.reader.nowAsChangedAt(entity);
-    // What the ERP's clock has not come to is no place to go on from: the clock was set back, or the column changed its type.
+    // A time that the ERP's clock has not come to is no place to go on from: the clock was set back, or the column
+    // changed its type.
     const isLost = cursor.changedAt !== null && !isReached(cursor.changedAt, upper);
     // A sweep reads every change as well, so that the first pass, and each one after that, needs no second read.
     const whole = due || isLost || this.options.sweep || this.options.dryRun || this.options.limit !== undefined;
@@ -150,7 +151,7 @@ class CapturePass {
       await this.#writing.write('note that a scan has ended', (tx) => noteScans(tx, this.#ended));
   }
 
-  /** Where reading begins: an overlap before the cursor, because rows may commit late. */
+  /** Reading begins an overlap before the cursor, because rows may commit late. */
   #since(changedAt: string | null): string | null {
     return changedAt === null ? null : shiftChangedAt(changedAt, -this.context.settings.capture.overlapSeconds);
   }
@@ -240,7 +241,7 @@ class CapturePass {
       givenUpTo: this.#brakes.givenUpTo,
       readBefore: this.#readBefore,
       force: this.options.force ?? false,
-      // Who names records wants them now.
+      // A person who names records wants them now.
       isResync: this.options.filter !== undefined && this.options.filter.keys === undefined,
     };
     let rest = page;

@@ -4,7 +4,7 @@ import type { Tx } from '../../store/store.js';
 import { acknowledgedRecords, type KnownRecord } from './known-records.js';
 import type { Plan, ReadRow, SkippedRecord } from './plan-row.js';
 
-/** What a dry run decided of one row. */
+/** The decision of a dry run about one row. */
 export interface JudgedRow {
   row: ReadRow;
   outcome: Plan | SkippedRecord | 'unchanged';
@@ -14,7 +14,7 @@ export interface JudgedRow {
   waits: Fact | null;
   /** Its newest message, or null. */
   newest: Pick<NonNullable<KnownRecord['newest']>, 'state' | 'parkClass' | 'operation'> | null;
-  /** What the service acknowledged last, as JSON; null where nothing is known. */
+  /** The last acknowledged content, as JSON; null if none is known. */
   acknowledged: string | null;
 }
 

@@ -38,7 +38,8 @@ interface KnownDetails {
 }
 
 /**
- * What is known of many records: the newest message and the bindings of each, by source key. Three queries for any number of keys.
+ * The facts about many records: the newest message and the bindings of each, by source key. Three queries for any
+ * number of keys.
  * @param lock until the transaction ends: what was unsent must not be claimed before its successor is written, under the same key
  */
 export async function knownRecords(
@@ -101,7 +102,7 @@ export async function knownRecords(
   return known;
 }
 
-/** What the service last acknowledged of these records, as canonical JSON by source key. */
+/** The content that the service last acknowledged of these records, as canonical JSON by source key. */
 export async function acknowledgedRecords(
   tx: Tx,
   entity: Entity,
@@ -118,8 +119,8 @@ export async function acknowledgedRecords(
 
 /**
  * Under many collations the ERP's database calls 'a-5' and 'A-5 ' the same key, and a person may correct the one to the
- * other. The store compares letter by letter: it would take the respelled row for a new record, and send it a second time.
- * So a row goes on under the key that its record was captured with.
+ * other. The store compares letter by letter: it would take the respelled row for a new record, and send it a second
+ * time. A row therefore goes on under the key that its record was captured with.
  */
 
 /** The key that a row's record is known under; `unclear` says why it can't be told. Null: the ERP changed the row meanwhile. */
@@ -138,7 +139,8 @@ async function otherSpellings(
   // A create that was closed unsent may have been taken for new before the store knew the other spelling.
   const isOpen =
     "CASE WHEN operation='create' AND state IN ('superseded','discarded') AND first_sent_at IS NULL THEN 0 ELSE 1 END";
-  // What waits for a person, or was closed unsent, may still be a known record under another key (`renamedOrders`).
+  // A record that waits for a person, or was closed unsent, may still be a known record under another key
+  // (`renamedOrders`).
   const isTaken = "CASE WHEN first_sent_at IS NULL AND state IN ('parked','superseded','discarded') THEN 0 ELSE 1 END";
   // The CASE keeps SQLite from reading every record of the entity, of which it expects few.
   const select = (table: string, open: string, taken: string) =>
@@ -185,7 +187,7 @@ export function knownAs(
   // A key that was shortened can't be asked for.
   if (own === undefined) return undefined;
   if (!own.includes(key)) return null;
-  // Where the ERP has a row in the old spelling as well, the two are two records.
+  // If the ERP has a row in the old spelling as well, the two are two records.
   const same = others.filter((other) => {
     const rows = rowsEqualTo.get(other) ?? [];
     return rows.includes(key) && !rows.includes(other);

@@ -8,13 +8,14 @@ import { factColumns, factRow } from '../../store/fact-columns.js';
 import type { Lease } from '../../store/lease.js';
 import { insertRows, placeholders } from '../../store/rows.js';
 
-/** So many are kept one by one; of more, something took very many at once, and the alert says how many. */
+/** The number of orders that are kept one by one; of more, something took very many at once, and the alert gives the number. */
 const kept = 1000;
 const named = 5;
 
 /**
- * Puts on record which orders of the service left `orders.pending` while nothing marks them as cancelled or completed: a filter
- * may have taken them by mistake. Nothing of them is sent, and a person is told. What a whole sweep does not find any more is over.
+ * Puts on record which orders of the service left `orders.pending` while nothing marks them as cancelled or completed:
+ * a filter may have taken them by mistake. Nothing of them is sent, and a person is told. An order that a whole sweep
+ * does not find any more is over.
  * @param left what the row of each says, as a whole sweep found it; null: the settings do not tell
  */
 export async function noteLeftOrders(

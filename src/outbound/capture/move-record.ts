@@ -11,19 +11,20 @@ export interface Move {
   entity: Entity;
   from: string;
   to: string;
-  /** Of the last message or binding under the old key: a record that gets that key goes on after it. */
+  /** The revision of the last message or binding under the old key: a record that gets that key goes on after it. */
   revision: number;
   generation: number;
 }
 
 /**
- * One record goes on under another key. What was captured under that key and never sent is closed, as is an unsent removal under
- * the old one; keys and bytes that the service may have seen stay. @returns how many messages were closed
+ * One record goes on under another key. A message that was captured under that key and never sent is closed, as is an
+ * unsent removal under the old one; keys and bytes that the service may have seen stay. @returns the number of closed
+ * messages
  */
 export async function moveRecord(tx: Tx, { entity, from, to, ...used }: Move, nowMs: number): Promise<number> {
   const unsent = await unsentMessages(tx, entity, from, to);
   await supersedeUnsent(tx, unsent, { code: 'goes_on_under_key', entity, from, to }, nowMs);
-  // What was captured under the new key stays on record beside it. The orders of a customer keep the key, which is right now.
+  // Messages under the new key stay on record beside it. The orders of a customer keep the key, which is right now.
   const aside = formatSourceKey([`${leftBehindMark}${nowMs.toString(36)}:${to}`]);
   await renameKeys(tx, 'outbox_message', 'source_key', entity, new Map([[to, aside]]));
   await renameRecords(tx, entity, new Map([[from, to]]));
@@ -39,7 +40,7 @@ export async function moveRecord(tx: Tx, { entity, from, to, ...used }: Move, no
   return unsent.length;
 }
 
-/** What was captured under the new key, and the removal that followed from the absence of the old one. */
+/** The messages under the new key, and the removal that followed from the absence of the old one. */
 export async function unsentMessages(tx: Tx, entity: Entity, from: string, to: string): Promise<number[]> {
   const rows = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message WHERE entity=? AND state IN ('pending','parked') AND first_sent_at IS NULL

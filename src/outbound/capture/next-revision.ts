@@ -34,7 +34,7 @@ interface KnownAdoption {
   isReviewed: boolean;
 }
 
-/** What is remembered of a record that was deleted at the service. */
+/** The memory of a record that was deleted at the service. */
 export interface ClosedBinding {
   revision: number;
   generation: number;
@@ -45,7 +45,7 @@ export type RevisionDecision =
   | { action: 'write'; operation: Operation; revision: number; generation: number; supersedes: number | null };
 
 /**
- * What capture does with a mapped row, given what is known of its record. Pure.
+ * Capture's decision about a mapped row, given the facts about its record. Pure.
  *
  * A create is written again only while nothing can exist at the service: never sent, or refused
  * with proof. Everywhere else a change is an update, which waits until the record is acknowledged.
@@ -103,7 +103,7 @@ function decide(
       // A store that was recovered may not know when another one sent what is unproven here.
       const isUnsent = neverSent && newest.parkClass !== 'unproven';
       const nothingExists = newest.parkClass === 'unmapped' || newest.parkClass === 'refused' || isUnsent;
-      // What may exist must not be created again: the update waits for `outbox resolve`.
+      // A record that may exist must not be created again: the update waits for `outbox resolve`.
       if (!nothingExists) return update(revision, generation, null);
       // The service acknowledged the record before: whatever became of a repeated create (`resync
       // --force`), a change to it is an update, and a new key would make a second record.
@@ -168,9 +168,8 @@ function update(revision: number, generation: number, supersedes: number | null)
 type ForcedDecision = RevisionDecision | { action: 'skip'; reason: RecordFact };
 
 /**
- * What `resync --force` does with a row that has not changed. Pure. A create goes out again only
- * with the same key and bytes, and only while the service remembers the key: then the service
- * answers with the record it has.
+ * The effect of `resync --force` on a row that has not changed. Pure. A create goes out again only with the same key
+ * and bytes, and only while the service remembers the key: then the service answers with the record it has.
  */
 export function forcedRevision(
   newest: NewestMessage | null,
@@ -206,7 +205,7 @@ export function forcedRevision(
   }
 }
 
-/** What follows when a record is cancelled or deleted in the ERP (a setting). */
+/** The effect at the service of a record that is cancelled or deleted in the ERP (a setting). */
 type RemovalEffect = 'nothing' | 'delete' | 'patch';
 
 export type RemovalDecision =
@@ -222,7 +221,7 @@ export type RemovalDecision =
     };
 
 /**
- * What becomes of a record that the ERP cancelled or deleted. Pure; one question a paragraph.
+ * The fate of a record that the ERP cancelled or deleted. Pure; one question a paragraph.
  * @param patchedHash content hash of the record with the configured fields, for `patch`
  */
 export function decideRemoval(
@@ -250,7 +249,7 @@ export function decideRemoval(
   // It is asked for already, or a person said no to it. An imported binding tells that it came back since.
   const cameBack = newest !== null && binding !== null && binding.revision > newest.revision && !isOpen(newest.state);
   if (newest?.operation === 'delete' && newest.state !== 'superseded' && !cameBack) return { action: 'none' };
-  // What was closed unsent says nothing of what the service has.
+  // A message that was closed unsent says nothing of the service's content.
   const said = newest?.state === 'superseded' ? (binding ?? newest) : (newest ?? binding);
   if (effect === 'patch' && said?.contentHash === patchedHash) return { action: 'none' };
 
@@ -281,7 +280,7 @@ function isParkedWithoutEffect({ state, parkClass }: NewestMessage): boolean {
   return state === 'parked' && (parkClass === 'unmapped' || parkClass === 'refused' || parkClass === 'held');
 }
 
-/** Whether an update writes over the whole record at the service, and not only over what it names. */
+/** True if an update writes over the whole record at the service, and not only over the fields that it names. */
 export function replacesRecord({ service }: Settings, entity: Entity): boolean {
   return service.endpoints[entity === 'order' ? 'updateOrder' : 'updateCustomer'].method === 'PUT';
 }

@@ -32,22 +32,21 @@ import { brakeSource, raiseBrake } from './raise-brake.js';
 const batchSize = 500;
 
 /**
- * What holds the changes of one pass for a person: what is wrong with a source as a whole, how many
- * changes the pass makes, and what single records were held for. `brake.ts` decides; this is the
- * one place that raises and ends brakes.
+ * Holds the changes of one pass for a person: for a fault of a source as a whole, for the number of changes, and for
+ * single records. `brake.ts` decides; this is the one place that raises and ends brakes.
  */
 export class PassBrakes {
-  /** What single messages were held for as they were written. */
+  /** The reasons for which single messages were held as they were written. */
   readonly #held: Partial<Record<Entity, { count: number; reason: Fact }>> = {};
-  /** What is wrong with a source as a whole. A restored ERP was restored with all its tables. */
+  /** The fault of a source as a whole. A restored ERP was restored with all its tables. */
   readonly #standing: Partial<Record<Entity, SourceFact>> = {};
   /** The highest key before the ERP was restored: a new record with a lower key is suspicious. */
   readonly givenUpTo: Partial<Record<Entity, string>> = {};
   /** Known keys that belong to other records now. */
   turnedKeys = 0;
-  /** What the brakes have held of the pass, or would hold of a dry run. */
+  /** The holds of the brakes on the pass, or on a dry run if it were none. */
   readonly reasons: HeldFact[] = [];
-  /** What a dry run would write. */
+  /** The messages that a dry run would write. */
   readonly #planned: Record<Entity, PassCounts> = {
     customer: { creates: 0, updates: 0, removals: 0 },
     order: { creates: 0, updates: 0, removals: 0 },
@@ -81,7 +80,7 @@ export class PassBrakes {
     const judge = async (tx: Tx) => {
       const before = await readMarks(tx, this.#of(entity));
       const believed = believedMarks(before, look);
-      // Where we set the flag back ourselves, it is right that no row is pending any more.
+      // If we set the flag back ourselves, it is right that no row is pending any more.
       const isCleared = settings.writeBack.enabled && clearPendingOf(settings.writeBack, entity);
       const marks = isCleared ? { ...believed, sweptRows: null } : believed;
       const brake = sourceBrake(marks, end, look.sweptRows, toleranceSeconds(marks, settings));
@@ -151,7 +150,7 @@ export class PassBrakes {
    * wait for the next one over everything, and are counted with it. @returns how many are held
    */
   async end(lease: Lease): Promise<number> {
-    // What the pass itself has found out counts as well.
+    // The findings of the pass itself count as well.
     if (this.turnedKeys > 0) await this.context.store.read('read the brakes', (tx) => this.#recall(tx));
     const counts = await this.#count();
     let held = 0;
@@ -215,16 +214,16 @@ export class PassBrakes {
     return held;
   }
 
-  /** What a dry run would write, for `foresee`. */
+  /** The messages that a dry run would write, for `foresee`. */
   plan(touched: readonly { entity: Entity; counts: keyof PassCounts | null }[]): void {
     for (const { entity, counts } of touched) if (counts !== null) this.#planned[entity][counts]++;
   }
 
-  /** What `end` would hold if a dry run were none. Writes nothing. @returns how many */
+  /** The holds of `end` if a dry run were none. Writes nothing. @returns how many */
   async foresee(): Promise<number> {
     const { settings } = this.context;
     const turned = turnedKeysBrake(this.turnedKeys);
-    // What an earlier pass has left counts as well.
+    // The rest of an earlier pass counts as well.
     const left = await this.#count();
     let held = 0;
     for (const entity of entities) {

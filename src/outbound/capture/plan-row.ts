@@ -19,7 +19,7 @@ import { forcedRevision, nextRevision, replacesRecord } from './next-revision.js
 
 type Fields = { readonly [name: string]: JsonValue };
 
-/** What the service demands of a record, and how large the body may be that carries it. */
+/** The service's demands on a record, and the limit on the body that carries it. */
 interface RecordDemands {
   fields: FieldRuleSettings;
   maxRequestBytes: number;
@@ -75,17 +75,17 @@ export interface Plan {
   supersedes: number | null;
 }
 
-/** What `resync --force` left alone, and why. */
+/** The records that `resync --force` left alone, with the reasons. */
 export interface SkippedRecord {
   entity: Entity;
   sourceKey: string;
   reason: RecordFact;
 }
 
-/** What the pass knows beside the row. */
+/** The facts of the pass beside the row. */
 export interface RowPass {
   fingerprints: Record<Entity, string>;
-  /** Where the ERP was restored: keys up to this one were given before. */
+  /** The last key that was given before the ERP was restored. */
   givenUpTo: Partial<Record<Entity, string>>;
   /** Captures again what has not changed. */
   force: boolean;
@@ -173,7 +173,7 @@ export function planRow(
       customerKey,
       contentHash: hash,
       mappingFingerprint,
-      // What is too large to be sent is parked, and may be too large for a store on a server as well.
+      // A record that is too large to be sent is parked, and may be too large for a store on a server as well.
       total: row.entity === 'order' && row.content.mapped ? String(orderTotal(row.content.record.items)) : null,
       record: json !== null && Buffer.byteLength(json) > settings.service.maxRequestBytes ? null : json,
       // The bytes of a create are frozen with their key, before any attempt. A row that can't be sent has neither.
@@ -220,15 +220,14 @@ function mayHaveBeenSent({ newest, binding }: KnownRecord): boolean {
 }
 
 /**
- * Whether a row says again what the service has, after something that was never sent. Nothing will
- * be said to the service, so that it does not count as an update: a table that was empty for a
- * minute would bring thousands.
+ * True if a row repeats the service's content, after something that was never sent. Nothing will be said to the
+ * service, so that it does not count as an update: a table that was empty for a minute would bring thousands.
  */
 function isTakenBack(hash: string, supersedes: number | null, { binding }: KnownRecord): boolean {
   return supersedes !== null && binding !== null && binding.contentHash === hash;
 }
 
-/** What tells that a key belongs to another record now. The service knows a customer by the code. */
+/** The proof that a key belongs to another record now. The service knows a customer by the code. */
 export function identityOf(row: ReadRow): string | null {
   if (row.entity === 'order') return row.identity;
   return row.content.mapped ? JSON.stringify({ customer_code: row.content.record.customer_code }) : null;
@@ -246,7 +245,7 @@ export function identityAtService({ binding, newest, unproven }: KnownRecord): s
   return mayExist ? newest.identity : null;
 }
 
-/** What an unchanged row teaches about its binding: the mapping that yields the same content, and who the record is. */
+/** The lessons of an unchanged row about its binding: the mapping that yields the same content, and the record's identity. */
 export function refreshedBinding(
   pass: Pick<RowPass, 'fingerprints'>,
   row: ReadRow,
@@ -259,7 +258,7 @@ export function refreshedBinding(
   return { entity: row.entity, sourceKey: row.sourceKey, mappingFingerprint: fingerprint, identity };
 }
 
-/** Of an unchanged row: under other columns than before it says anew who the record is. */
+/** An unchanged row under other columns than before tells the record's identity anew. */
 function identityToKeep(known: string | null, own: string | null): string | null {
   if (known === null || own === null) return known ?? own;
   const columnsOf = (identity: string) => Object.keys(JSON.parse(identity)).join('\n');
@@ -288,7 +287,7 @@ export function demandedBy(
 /** Every key is as long as this one. */
 const anyKey = '0'.repeat(36);
 
-/** Whether a row says what was captured last. */
+/** True if a row repeats the content that was captured last. */
 export function isKnown(record: KnownRecord, hash: string): boolean {
   return (record.newest ?? record.binding)?.contentHash === hash;
 }

@@ -29,7 +29,7 @@ export async function brakeSource(
   return alert;
 }
 
-/** What alerts and the audit log call these brakes. */
+/** The names of these brakes in alerts and the audit log. */
 const causes = { source_empty: 'empty', source_drained: 'drained', source_restored: 'restored' } as const;
 
 export async function raiseBrake(

@@ -8,7 +8,7 @@ import { changedIdentity } from './brake.js';
 import { acknowledgedRecords, type KnownRecord } from './known-records.js';
 
 /*
- * What the store knows of records whose rows are gone.
+ * The store's facts about records whose rows are gone.
  */
 
 /**

@@ -42,7 +42,7 @@ type Decision =
 
 type Because = Extract<RecordFact, { code: 'replaces_record' }>['because'];
 
-/** What becomes of a row that names another record. Pure; one question a paragraph. */
+/** The fate of a row that names another record. Pure; one question a paragraph. */
 export function decideReplacement(claim: Replacement, own: KnownRecord, named: KnownRecord): Decision {
   const { row, spelled, isOver, rival } = claim;
   // The row is a record of its own already, or a person let it go as one.
@@ -172,7 +172,7 @@ export function newestOf({ newest, binding, closed }: KnownRecord): { revision: 
   };
 }
 
-/** What rows that name another record mean for the rest of their page. */
+/** The effect of rows that name another record on the rest of their page. */
 export interface SettledReplacements {
   /** Why rows wait for a person, by key. */
   held: Map<string, Fact>;

@@ -35,9 +35,9 @@ export interface OrderReadinessInput {
 type OrderReadiness = { ready: true } | { ready: false; wait: boolean; reason: RowFact };
 
 /**
- * Whether an order's lines are all there. Some ERPs save header and lines apart, so that a reader
- * sees two lines of five. Lines that add up to the header's total are proof; without a total only
- * time helps; and when time did not help, a person must.
+ * True if an order's lines are all there. Some ERPs save header and lines apart, so that a reader sees two lines of
+ * five. Lines that add up to the header's total are proof; without a total only time helps; and when time did not help,
+ * a person must.
  */
 export function orderReadiness(input: OrderReadinessInput): OrderReadiness {
   const { totals, money, ageSeconds, seenSeconds, settleSeconds } = input;
@@ -142,8 +142,9 @@ async function readAll(reader: ErpReader, keys: string[]): Promise<ErpPage<ReadO
 }
 
 /**
- * So many rows, with their customers, are written in one transaction: a few milliseconds, in which nothing else has its turn. With
- * twice as many the event loop was half as late again (p99); a first capture took as long with SQLite, a twentieth less with MariaDB.
+ * The number of rows, with their customers, that are written in one transaction: a few milliseconds, in which nothing
+ * else has its turn. With twice as many the event loop was half as late again (p99); a first capture took as long with
+ * SQLite, a twentieth less with MariaDB.
  */
 export const rowsAtOnce = 64;
 
@@ -183,7 +184,7 @@ export async function setUnchangedAside<P extends AnyPage>(
   return { page: { ...page, rows, customers }, unchanged: page.rows.length - rows.length, seen };
 }
 
-/** What the service acknowledged of a record, where nothing else was captured of it since, and no order waits for its lines. */
+/** The acknowledged content of a record, if nothing else was captured of it since, and no order waits for its lines. */
 interface SettledRecord {
   content_hash: string | null;
   identity: string | null;
@@ -212,7 +213,10 @@ async function settledRecords(
   return new Map(rows.map((row) => [row.source_key, row]));
 }
 
-/** Whether a row says of a settled record what is settled. What it leaves open, `isAsKnown` answers in the same way. */
+/**
+ * True if a row repeats the settled content of a settled record. The cases that it leaves open get the same answer from
+ * `isAsKnown`.
+ */
 function isAsSettled({ settings }: JobContext, row: ReadRow, settled: SettledRecord | undefined): boolean {
   if (!settled || row.replaces || !row.content.mapped || settled.identity !== identityOf(row)) return false;
   // They are not read again, so they need not be kept with the record (`contentOf`).
@@ -220,12 +224,12 @@ function isAsSettled({ settings }: JobContext, row: ReadRow, settled: SettledRec
   return settled.content_hash === sha256(json) && demandedBy(settings.service, row, json) === null;
 }
 
-/** Whether nothing follows from a row: its record is known by this very key, on its way or bound, and says the same. */
+/** True if nothing follows from a row: its record is known by this very key, on its way or bound, and says the same. */
 function isAsKnown(context: JobContext, pass: TimedPass, row: ReadRow, known: KnownRecord | undefined): boolean {
   // A row that names another record decides on that one as well.
   if (!known || row.replaces || !row.content.mapped || !isKnown(known, contentHash(row))) return false;
   const { newest, binding } = known;
-  // What else may be known under its key, such as a create that was closed unsent, may belong to another spelling.
+  // Other records under its key, such as a create that was closed unsent, may belong to another spelling.
   if (!binding && !['pending', 'sending', 'in_doubt'].includes(newest?.state ?? '')) return false;
   return planRow(context, pass, row, known, null) === 'unchanged' && refreshedBinding(pass, row, known) === null;
 }

@@ -35,7 +35,7 @@ export async function overSources(
         ...(filter && { filter: { ...filter, ...(keys && { keys }) } }),
         ...(options.limit !== undefined && { limit: left }),
       });
-      // What stops one source, such as a database that was changed, stops no other.
+      // A fault that stops one source, such as a database that was changed, stops no other.
       const isOwn = result.stopped !== null && !result.busy && !result.paused && !options.signal?.aborted;
       if (isOwn) sum.failed.push({ source: name, reason: result.stopped?.reason ?? '' });
       addResult(sum, isOwn ? { ...result, stopped: null } : result);

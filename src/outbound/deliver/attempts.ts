@@ -46,7 +46,7 @@ export async function intendRead(
   ]);
 }
 
-/** What the claim has put on record with the message, so that its attempt is written once, when it has ended. */
+/** The claim's facts on record with the message, so that its attempt is written once, when it has ended. */
 interface WriteIntent {
   messageId: number;
   purpose: Operation;
@@ -59,16 +59,19 @@ interface WriteIntent {
 
 /** An attempt that came to its end, and what the audit says of it. */
 export interface EndedAttempt {
-  /** Of a read or a look-up its id; a write is not among the attempts yet, and the one that delivered its message (null) never is. */
+  /**
+   * The id of the attempt of a read or a look-up; a write is not among the attempts yet, and the one that delivered its
+   * message (null) never is.
+   */
   attempt: number | WriteIntent | null;
   sent: Sent<{ kind: string }>;
   /** Whose record it was about; null: it was a read. */
   message: { id: number; entity: Entity; sourceKey: string } | null;
-  /** What was asked, by which key, and what was acknowledged. Here is added what came of it. */
+  /** The request, its key, and the acknowledgement. Here is added what came of it. */
   detail: NonNullable<AuditEntry['detail']>;
   /** A write that delivered its message is one line of the audit, for both; absent: `attempt`. */
   event?: 'attempt' | 'delivered';
-  /** What else became of the message, in lines of their own. */
+  /** Other events of the message, in lines of their own. */
   becameOf?: Pick<AuditEntry, 'event' | 'outcome' | 'detail'>[];
 }
 
@@ -115,12 +118,12 @@ export async function endAttempts(tx: Tx, ended: readonly EndedAttempt[], actor:
   await appendAudit(tx, lines, nowMs);
 }
 
-/** How many requests it was: one that was repeated after a 401 is two. */
+/** The number of requests: one that was repeated after a 401 is two. */
 export function requestsOf({ requests, startedAtMs }: Pick<Sent<unknown>, 'requests' | 'startedAtMs'>): number {
   return requests ?? (startedAtMs === null ? 0 : 1);
 }
 
-/** What the audit says of one attempt. */
+/** The audit's line about one attempt. */
 function attemptLine({ attempt, sent, message, detail, event = 'attempt' }: EndedAttempt, actor: string): AuditEntry {
   // Set one by one: a copy of twenty fields takes longer than all the rest.
   detail.startedAt = sent.startedAtMs;
@@ -147,12 +150,12 @@ function reasonOf({ verdict }: EndedAttempt['sent']): Fact | null {
   return 'reason' in verdict ? (verdict.reason as Fact) : null;
 }
 
-/** What was found proves nothing yet: this look-up does not count, and another one follows. */
+/** The find proves nothing yet: this look-up does not count, and another one follows. */
 export async function callTooEarly(tx: Tx, attemptId: number): Promise<void> {
   await tx.run("UPDATE attempt SET verdict='too_early' WHERE id=?", [attemptId]);
 }
 
-/** Says of attempts whose outcome could not be written that it is unknown. Where the commit was done all the same, it stands. */
+/** Says of attempts whose outcome could not be written that it is unknown. If the commit was done all the same, it stands. */
 export async function endUnrecorded(tx: Tx, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return;
   await tx.run(
@@ -162,7 +165,7 @@ export async function endUnrecorded(tx: Tx, ids: readonly number[]): Promise<voi
   );
 }
 
-/** Of a message `m` that is being sent, and has no attempt yet: a look-up has. */
+/** The columns of a message `m` that is being sent, and has no attempt yet: a look-up has. */
 export const isUnended =
   "m.state='sending' AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.number=m.attempts)";
 

@@ -17,7 +17,7 @@ import type { Operation, Removal, SendingMessage } from '../outbox/message.js';
 import { claimForSending, type MessageName, scheduleMessages } from '../outbox/transitions.js';
 import { candidates, ready } from './due-messages.js';
 
-/** What the claim knows of a message and of the binding of its customer. */
+/** The claim's facts about a message and the binding of its customer. */
 export interface OrderForCustomer {
   entity: Entity;
   operation: Operation;
@@ -30,8 +30,9 @@ export interface OrderForCustomer {
 }
 
 /**
- * Whether an order may go out with this body. Pure. The service files an order under the code in its body, so the code must be
- * the one that the customer's binding carries: the customer may have taken over a code that another one has at the service.
+ * Tells if an order may go out with this body. Pure. The service files an order under the code in its body, so the code
+ * must be the one that the customer's binding carries: the customer may have taken over a code that another one has at
+ * the service.
  * @param mayBeThere the order may have reached the service
  * @returns a reason: a person has to look; `wait`: the customer's own update goes first
  */
@@ -42,7 +43,7 @@ export function checkCustomerCode(
 ): 'send' | 'wait' | { reason: Fact } {
   if (order.entity !== 'order' || order.operation === 'delete' || order.customerKey === null) return 'send';
   const code = codeOf(body);
-  // What says nothing of the customer leaves the order where it is.
+  // A change that says nothing of the customer leaves the order where it is.
   if (code === undefined) return 'send';
   // A customer that a person confirmed under a new code has no identity before a sweep learns it anew.
   const bound = codeOf(order.customerIdentity) ?? codeOf(order.customerAcknowledged) ?? order.customerServiceId;
@@ -53,7 +54,7 @@ export function checkCustomerCode(
   return { reason: { code: 'customer_code_differs', ...customer, ...codes, mayBeThere } };
 }
 
-/** Of JSON that we have written: there the code mostly comes first, and what is behind it need not be read. */
+/** JSON that we have written mostly has the code first, so the rest need not be read. */
 function codeOf(json: string | null): unknown {
   if (!json) return undefined;
   const [, first] = /^\{"customer_code":("[^"\\]*")[,}]/.exec(json) ?? [];
@@ -84,13 +85,13 @@ export interface ClaimedMessage extends SendingMessage, NothingToSend {
   boundServiceId: string | null;
   /** Sent after this it would be a blind resend: the service may have forgotten the key. Infinite where nothing can come of that. */
   keyGoodUntilMs: number;
-  /** By how much the wall clock was ahead of the time since boot (`wallLeadMs`): its times here are of that clock. */
+  /** The lead of the wall clock over the time since boot (`wallLeadMs`): its times here are of that clock. */
   wallLeadMs: number;
   /** The method of an update, frozen with its bytes: a PATCH sent as a PUT would clear fields. Null: as the endpoint says. */
   method: string | null;
 }
 
-/** What the claim reads of a message. */
+/** The columns of a message that the claim reads. */
 type Candidate = Omit<
   ClaimedMessage,
   'claimedAt' | 'attemptNumber' | 'bodyHash' | 'body' | 'record' | 'claimedFrom' | 'keyGoodUntilMs' | 'wallLeadMs'
@@ -104,7 +105,7 @@ type Candidate = Omit<
   keyIn: 'header' | 'body' | null;
   /** Null: it was erased. */
   record: string | null;
-  /** What the service acknowledged, as JSON. */
+  /** The acknowledged content, as JSON. */
   acknowledged: string | null;
   doubtful: 0 | 1;
 } & OrderForCustomer;
@@ -114,7 +115,7 @@ const columns = `m.id, m.entity, m.source_key, m.revision, m.operation, m.genera
             m.body_hash, m.content_hash, m.mapping_fingerprint, m.state, m.attempts, m.failures, m.invalid_answers,
             m.customer_waits, m.first_sent_at, m.method, m.identity, m.key_in, m.key_field, m.presented_as, m.removal, m.total`;
 
-/** How updates are sent, by entity, and the names of the fields that a record may lack, by its key. */
+/** The form of updates, by entity, and the names of the fields that a record may lack, by its key. */
 type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: (sourceKey: string) => readonly string[] }>>;
 
 const patch = { method: 'PATCH', optional: () => [] } as const;
@@ -125,7 +126,7 @@ export type NothingToSend = { id: number } & Pick<
   'entity' | 'sourceKey' | 'revision' | 'contentHash' | 'mappingFingerprint'
 >;
 
-/** Whether an update since the last acknowledgement may have taken effect unproven: then the next carries every field. */
+/** True if an update since the last acknowledgement may have taken effect unproven: then the next carries every field. */
 const doubtfulUpdate = `m.operation='update' AND EXISTS
               (SELECT 1 FROM outbox_message d WHERE d.source_key=m.source_key AND d.entity=m.entity
                   AND d.revision<m.revision AND d.revision>w.revision AND d.operation='update'
@@ -139,7 +140,7 @@ const openCustomer = `EXISTS
 /** Characters that one claim composes and hashes, in one turn of the event loop and within its transaction. The rest comes next. */
 export const mostCharacters = 1_000_000;
 
-/** How long an order waits before it is claimed again when its customer's update has to go first. */
+/** The time for which an order waits before it is claimed again when its customer's update has to go first. */
 const customerWaitMs = 2_000;
 
 /** The terms of a claim. */
@@ -156,7 +157,7 @@ export interface ClaimTerms {
   stillRemoved: ReadonlySet<number>;
   /** Messages that are due later are left; null: none is. */
   dueByMs: number | null;
-  /** By how much the wall clock is ahead of the time since boot. */
+  /** The lead of the wall clock over the time since boot. */
   wallLeadMs: number;
 }
 

@@ -43,8 +43,8 @@ import type { ServiceLease } from './service-lease.js';
 import { WaitingCreates } from './waiting-creates.js';
 
 /**
- * After a clock that ran ahead was set right: what was sent "tomorrow" counts as forgotten, and a message that waits until then
- * waits no longer. Where no time lies ahead nothing is written.
+ * After a clock that ran ahead was set right: what was sent "tomorrow" counts as forgotten, and a message that waits
+ * until then waits no longer. If no time lies ahead nothing is written.
  * @param longestWaitMs the longest that a message waits for its next try
  * @returns how many messages had such a time
  */
@@ -118,7 +118,7 @@ export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSe
   await advanceBindings(tx, messages);
 }
 
-/** What the service has seen may exist there; of the rest nothing does. */
+/** A record that the service has seen may exist there; the others do not. */
 function unsendableClass({ state, firstSentAt }: Pick<Unsendable, 'state' | 'firstSentAt'>) {
   return state === 'pending' && firstSentAt === null ? 'held' : 'unproven';
 }
@@ -136,7 +136,7 @@ const isThereAgain: Fact = { code: 'back_in_erp' };
 
 /** While one claim follows the other, it is looked so often for keys that are forgotten, and for times that lie ahead. */
 const parkEveryMs = 1_000;
-/** How long a removal waits when the ERP can't be asked whether its record is back. */
+/** The time for which a removal waits when the ERP can't be asked if its record is back. */
 const erpAwayMs = 60_000;
 
 /** Takes messages for sending, on record before their first byte, and parks those whose key the service may have forgotten. */
@@ -145,12 +145,12 @@ export class Claims {
   readonly #presentations: Presentations;
   /** Removals that came up for sending. They are asked for before the next claim, while what was claimed is sent. */
   #unasked: readonly UnaskedRemoval[] = [];
-  /** By how much the clock on the wall is ahead of one that cannot be set, when it was last followed. */
+  /** The lead of the clock on the wall over one that cannot be set, when it was last followed. */
   #leadMs: number;
   readonly #waitingCreates: WaitingCreates;
   /** When it was looked last for what the service may have forgotten, and for times that lie ahead. */
   #parkedAtMs = Number.NEGATIVE_INFINITY;
-  /** Of what was claimed last, on average. */
+  /** The average size of the last claim. */
   #charactersEach = 1;
 
   constructor(
@@ -171,7 +171,10 @@ export class Claims {
     return { sentSinceMs: context.nowMs() - this.#keyLifetimeMs, lookedUp: lookUpEntities(context) };
   }
 
-  /** How many messages to claim at once: of large records fewer, because a claim would leave the others, read for nothing. */
+  /**
+   * The number of messages to claim at once: fewer of large records, because a claim would leave the others, read for
+   * nothing.
+   */
   get atOnce(): number {
     const ofThisSize = Math.floor(mostCharacters / this.#charactersEach);
     return Math.max(1, Math.min(this.context.store.dialect.messagesAtOnce, ofThisSize));
@@ -187,7 +190,8 @@ export class Claims {
     const may = await this.#waitingCreates.mayLeave(ids);
     if (may.length === 0) return [];
     const claimed = await this.#claim(may, when);
-    // Where nothing else is sent meanwhile, the next claim may be one of other messages, as when one at a time goes as a probe.
+    // If nothing else is sent meanwhile, the next claim may be one of other messages, as when one at a time goes as a
+    // probe.
     return claimed.length === 0 && this.#unasked.length > 0 ? this.#claim(may, when) : claimed;
   }
 
@@ -298,7 +302,7 @@ export class Claims {
     return stillRemoved;
   }
 
-  /** What the ERP says of these records: whether they are back, and the key under which another row seems to go on for one. */
+  /** The ERP's answer about these records: are they back, and under which key another row seems to go on for one. */
   async #askErp(entity: Entity, removals: readonly UnaskedRemoval[]) {
     const { store } = this.context;
     const ids = removals.map(({ id }) => id);

@@ -16,7 +16,7 @@ export interface ClockCorrection {
   attemptId: number;
   /** When it was noticed, by the corrected clock. */
   atMs: number;
-  /** How far the clock was set forward; 0: it was set back. */
+  /** The step by which the clock was set forward; 0: it was set back. */
   forwardMs: number;
 }
 
@@ -26,8 +26,8 @@ interface ClockTrace extends ClockReading {
 }
 
 /**
- * By how many milliseconds the clock was set since a reading: below 0 is back, null is back by an unknown time. Pure. After a
- * restart of the machine only a time before the reading tells that the clock was set.
+ * The milliseconds by which the clock was set since a reading: below 0 is back, null is back by an unknown time. Pure.
+ * After a restart of the machine only a time before the reading tells that the clock was set.
  */
 export function clockSetBy(before: ClockReading, now: ClockReading): number | null {
   const shownMs = now.wallMs - before.wallMs;
@@ -74,14 +74,14 @@ export function claimTime(claimedAt: number, corrections: readonly ClockCorrecti
   );
 }
 
-/** How often the reading is written down while nothing is wrong. */
+/** The interval at which the reading is written down while nothing is wrong. */
 const everyMs = 60_000;
 /** Older ones lie outside any limit's window, unless the clock is set every few days. */
 const mostCorrections = 20;
 
 type TraceName = 'clock' | `clock/${string}`;
 
-/** Of all nodes, each by its name. @param lock all of them, or this one alone, which is then all that is read */
+/** The readings of all nodes, each by its name. @param lock all of them, or this one alone, which is then all that is read */
 async function readClockTraces(tx: Tx, lock: 'all' | TraceName | null = null): Promise<Map<TraceName, ClockTrace>> {
   const where = lock === null || lock === 'all' ? "name='clock' OR name LIKE 'clock/%'" : 'name=?';
   const rows = await tx.rows<{ name: TraceName; value: string }>(
@@ -91,15 +91,16 @@ async function readClockTraces(tx: Tx, lock: 'all' | TraceName | null = null): P
   return new Map(rows.map(({ name, value }) => [name, JSON.parse(value) as ClockTrace]));
 }
 
-/** How all clocks were set by which the times on record were read. */
+/** The steps of all clocks by which the times on record were read. */
 export async function readClockCorrections(tx: Tx): Promise<ClockCorrection[]> {
   return [...(await readClockTraces(tx)).values()].flatMap(({ corrections }) => corrections);
 }
 
 /**
- * Notes what the clock shows. Where it was set back since the last time, first sends are moved back as far, so that no key
- * looks younger than it is. Where it was set forward, keys look older, which only makes us more careful. Nodes on one machine have
- * one clock: the first that notices corrects for all of them, once nothing is put on record any more by the clock as it was.
+ * Notes what the clock shows. If it was set back since the last time, first sends are moved back as far, so that no key
+ * looks younger than it is. If it was set forward, keys look older, which only makes us more careful. Nodes on one
+ * machine have one clock: the first that notices corrects for all of them, once nothing is put on record any more by
+ * the clock as it was.
  * @param mayCorrect false: where it was set nothing is written, because a settlement may be under way beside it
  * @returns whether it was set
  */
@@ -122,7 +123,7 @@ export async function followClock(tx: Tx, context: JobContext, mayCorrect = true
   const seen = knownIn(await readClockTraces(tx));
   const isSet = seen !== null && clockSetBy(seen, look()) !== 0;
   if (isSet && !mayCorrect) return true;
-  // What other nodes put on record by the clock as it was has to be seen here: their transactions end first.
+  // The times that other nodes put on record by the clock as it was have to be seen here: their transactions end first.
   if (isSet && isCluster) await lockNodes(tx);
   // A claim and a settlement may both have come to this: only one of them writes.
   const traces = await readClockTraces(tx, isSet ? 'all' : name);
@@ -158,7 +159,7 @@ async function correctTimes(
   const attemptId = Number((await tx.value<number>('SELECT MAX(id) AS id FROM attempt')) ?? 0);
   const forwardMs = Math.max(setMs ?? 0, 0);
   if (setMs === null || setMs < 0) {
-    // Where the lifetime is unknown it may be said later, of keys of any age.
+    // An unknown lifetime may be said later, of keys of any age.
     const lifetimeMs = keyLifetimeMs(settings.service);
     await moveFirstSends(tx, setMs, lifetimeMs < 0 ? sentUnknownWhen : now.wallMs - lifetimeMs);
   }
@@ -176,7 +177,7 @@ async function correctTimes(
  * @param closedSinceMs of what is delivered, older ones count as forgotten anyway
  */
 async function moveFirstSends(tx: Tx, byMs: number | null, closedSinceMs: number): Promise<void> {
-  // By their ids: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
+  // The ids are named: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
   const rows = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message
       WHERE operation='create' AND (first_sent_at>? OR (first_sent_at>? AND state IN ('pending','sending','in_doubt','parked')))
@@ -189,7 +190,7 @@ async function moveFirstSends(tx: Tx, byMs: number | null, closedSinceMs: number
 
 /** Creates of which is on record, by the clock of this start of a machine, when they were last under way. */
 async function createsEnded(tx: Tx, bootId: string): Promise<{ id: number }[]> {
-  // By their ids: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
+  // The ids are named: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
   return tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message
       WHERE state IN ('pending','sending','in_doubt','parked') AND (ended_boot_id=? OR absent_boot_id=?) ORDER BY id`,
@@ -214,7 +215,7 @@ async function moveEnds(tx: Tx, bootId: string, byMs: number): Promise<void> {
  * @returns the messages
  */
 export async function forgetFutureSends(tx: Tx, nowMs: number): Promise<{ id: number }[]> {
-  // By their ids: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
+  // The ids are named: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
   const sent = await tx.rows<{ id: number }>(
     "SELECT id FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at>?",
     [nowMs + clockToleranceMs],
@@ -259,8 +260,8 @@ async function deliveredSources(tx: Tx): Promise<string[]> {
 }
 
 /**
- * Deliveries that a limit still counts are moved as far as the clock was set forward, so that none looks older than it is. What was
- * delivered at a time that has not come yet, by a clock that was set back, was delivered now at the latest.
+ * Deliveries that a limit still counts are moved as far as the clock was set forward, so that none looks older than it
+ * is. A delivery at a time that has not come yet, by a clock that was set back, happened now at the latest.
  * @param windowMs of the longest limit
  */
 async function moveDeliveries(tx: Tx, nowMs: number, forwardMs: number, windowMs: number): Promise<void> {
@@ -272,7 +273,7 @@ async function moveDeliveries(tx: Tx, nowMs: number, forwardMs: number, windowMs
   );
   if (forwardMs === 0) await inParts(tx, rows, 'UPDATE outbox_message SET delivered_at=? WHERE', [nowMs]);
   else {
-    // What lies ahead of what the clock showed is older, of a time when it was right.
+    // A time that lies ahead of the clock's last reading is older, of a time when it was right.
     const counted = rows.filter(({ at }) => at <= shownMs);
     await inParts(tx, counted, 'UPDATE outbox_message SET delivered_at=delivered_at+? WHERE', [forwardMs]);
   }

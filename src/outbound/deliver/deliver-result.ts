@@ -52,15 +52,15 @@ export function emptyDeliverResult(): DeliverResult {
   return { attempts: 0, delivered, adopted, parked: 0, flagged: 0, throttled: 0, inDoubt: 0, stopped: null };
 }
 
-/** What became of a look-up (`held`: adopted, with differences that wait for a person); null: it is to be asked again. */
+/** The result of a look-up (`held`: adopted, with differences that wait for a person); null: it is to be asked again. */
 export type LookUpResult = 'delivered' | 'pending' | 'parked' | 'adopted' | 'held' | null;
 
 /** Counts what delivery brought, and says it in the log. */
 export class DeliveryTally {
   readonly result = emptyDeliverResult();
-  /** How many conflicts were met: each is something to look up. */
+  /** The number of conflicts that were met: each is something to look up. */
   conflictsMet = 0;
-  /** What went wrong last, in the service's words or ours. */
+  /** The last failure, in the service's words or ours. */
   lastTrouble: Fact | null = null;
   /** Conflicts that were parked here, and may be adopted yet. */
   readonly #conflicts = new Set<number>();
@@ -72,7 +72,7 @@ export class DeliveryTally {
     private readonly onProgress?: (result: DeliverResult) => void,
   ) {}
 
-  /** How long nothing has come to an end. @param nowMs of a clock that is never set */
+  /** The time for which nothing has come to an end. @param nowMs of a clock that is never set */
   idleMs(nowMs: number): number {
     const { delivered, adopted, parked } = this.result;
     const progress = JSON.stringify([delivered, adopted, parked]);
@@ -157,14 +157,14 @@ export function byTheClockNow({ about, sent, isProbe }: Ended<ClaimedMessage, De
 
 const none = { startedAt: null, durationMs: null, requests: null, status: null, requestId: null, traceId: null };
 
-/** What goes on record of its request with the message that it delivered. */
+/** The record of its request with the message that it delivered. */
 export function requestOf({ sent, transition }: SettledMessage): RequestOnRecord {
   if (transition.state !== 'delivered') return none;
   const { startedAtMs: startedAt, durationMs, status, requestId, traceId = null } = sent;
   return { startedAt, durationMs, requests: requestsOf(sent), status, requestId, traceId };
 }
 
-/** What goes on record of its request. */
+/** The record of its request. */
 export function endedAttempt({ about, sent, transition }: SettledMessage, epoch: number): EndedAttempt {
   const { verdict } = sent;
   const { state, parkClass, reason, schedule } = transition;

@@ -29,12 +29,12 @@ export type { DeliverOptions };
 /** Why a delivery ends. */
 type End = 'drained' | Fact;
 
-/** How long the loop sleeps at most before it looks again: new captures, pauses and resumes come from other processes. */
+/** The longest sleep of the loop before it looks again: new captures, pauses and resumes come from other processes. */
 const pollMs = 500;
 const maxIdleMs = 10_000;
 /** Poll interval while due messages are blocked. */
 const idlePollMs = 2_000;
-/** How often it looks for news while a backlog is under way, and whether it is its turn to probe. */
+/** The interval at which it looks for news while a backlog is under way, and for its turn to probe. */
 const newsPollMs = 100;
 /** Claims in a row that may come back empty before the loop rests. */
 const mostInVain = 5;
@@ -72,11 +72,11 @@ class Delivery {
   readonly #waits: Waits;
   readonly #dispatcher: Dispatcher;
   #target = 0;
-  /** How often in a row all that the dispatcher named was gone. */
+  /** The number of times in a row that all that the dispatcher named was gone. */
   #inVain = 0;
   #filledAt = Number.NEGATIVE_INFINITY;
   #probes = 0;
-  /** How many conflicts there had been when none was left to look up, and when to look again. */
+  /** The number of conflicts when none was left to look up, and the time to look again. */
   #conflictsLookedUp = 0;
   #lookUpsAt = 0;
   /** Until when we paused the lane for a limit that is used up. */
@@ -148,11 +148,12 @@ class Delivery {
     const stuck = this.#stuck();
     if (stuck) return stuck;
     if (blocked) return this.#waitWhileBlocked(blocked);
-    // What is claimed now could not leave, and would be given back at once. On a full or broken disk that lasts.
+    // A message that is claimed now could not leave, and would be given back at once. On a full or broken disk that
+    // lasts.
     if (!this.lease.mayStartRequest()) return this.#waits.until(idlePollMs);
     if (await this.lease.membership?.lacksPlace(rateLimiter)) return this.#waits.until(pollMs, 0);
     if (rateLimiter.usedUp !== null) {
-      // What has a slot already may still be at the gate: a pause would take its turn away.
+      // A request that has a slot already may still be at the gate: a pause would take its turn away.
       if (this.#exchange.count > 0) return this.#waits.until(pollMs, 0);
       // Its pause was ended before its time: an operator knows better than the service's own headers.
       if (this.#limitUntilMs > nowMs()) rateLimiter.forgetAdvice();
@@ -163,7 +164,7 @@ class Delivery {
     const probing = state.pauses.some((pause) => pause.cause === 'outage');
     const allowed = this.lease.allowed(rateLimiter);
     const { atOnce } = this.#claims;
-    // Of large records fewer are held, and yet as many as a slow service takes at once.
+    // Fewer large records are held, and yet as many as a slow service takes at once.
     const held = Math.max(atOnce, Math.min(store.dialect.messagesAtOnce, Math.ceil(concurrencyOf(allowed) / 2)));
     this.#target = claimTarget(allowed, rateLimiter.sentInLastSecond, held);
     const { count, unsettled } = this.#exchange;
@@ -176,7 +177,7 @@ class Delivery {
     const earlyMs = this.#filledAt + newsPollMs - clock.monotonicMs();
     if (!probing && this.#exchange.patient > this.#target / 4 && earlyMs > 0)
       return this.#waits.until(earlyMs, Math.floor(this.#exchange.count / 2));
-    // What the last one found is heeded first; but none waits for one that hangs.
+    // The findings of the last one are heeded first; but none waits for one that hangs.
     if (probing) await this.#exchange.flushed();
     if (probing && !this.lease.probeTurns.take(clock.monotonicMs())) return this.#waits.until(newsPollMs);
     const { news } = this.#waits;
@@ -209,7 +210,7 @@ class Delivery {
   /** The end of a turn that began no request: wait for what is under way, look for other work, rest, or end. */
   async #whenNothingStarted({ probing, nothingDue, news, lookedAtMs }: FruitlessTurn): Promise<End | null> {
     const { nowMs, clock, store } = this.context;
-    // What ends may make others ready: customers their orders.
+    // Messages that end may make others ready: customers their orders.
     if (this.#exchange.count > 0) return this.#waits.until(newsPollMs, Math.floor(this.#exchange.count / 2));
     if (this.#exchange.unsettled > 0) {
       await this.#exchange.flushed();
@@ -311,7 +312,7 @@ class Delivery {
         if ((await this.#lookUps.begin(1, true)) > 0) return 1;
         continue;
       }
-      // Where the oldest of the new ones are those at which it fails, the latest may not be.
+      // If the oldest of the new ones are those at which it fails, the latest may not be.
       const which = kind === 'pending' && probe % 2 === 1 ? 'last untried' : 'first';
       const id = await store.read('look for a message to probe with', (tx) =>
         probeMessageId(tx, kind, which, this.options.scope, this.#claims.resends),

@@ -15,7 +15,7 @@ export interface ClaimScope {
   random?: () => number;
 }
 
-/** What is due now, news and backlog apart, in one read. */
+/** The messages that are due now, news and backlog apart, in one read. */
 export async function listDue(
   { store, nowMs }: Pick<JobContext, 'store' | 'nowMs'>,
   [most, mostOfBacklog]: Parameters<ListDue>,
@@ -31,7 +31,7 @@ export async function listDue(
   });
 }
 
-/** Whether anything of a kind is due, ready or not. */
+/** True if anything of a kind is due, ready or not. */
 type DueKinds = (state: SendableState, entity: Entity, isBacklog: boolean) => boolean;
 
 const allKinds = (['pending', 'in_doubt'] as const).flatMap((state) =>
@@ -101,7 +101,7 @@ export async function dueMessages(tx: Tx, limit: number, question: DueQuestion):
   return takeTurns(queues, limit, random);
 }
 
-/** Of each source as many as its limit. One statement asks for all of them, as many statements as one source needs. */
+/** As many of each source as its limit. One statement asks for all of them, as many statements as one source needs. */
 async function dueOfSources(
   tx: Tx,
   sources: readonly (SourceTurn & { limit: number })[],
@@ -211,10 +211,10 @@ export const candidates = `outbox_message m
            LEFT JOIN binding w ON w.entity=NULLIF(m.entity,'') AND w.source_key=m.source_key`;
 
 /**
- * What has to be true of a candidate, besides its state and time, before it may be sent. Joins and not EXISTS, and a CASE
- * around the state: otherwise MariaDB reads every binding, and every pending message, for each claim (measured). Revisions
- * begin with 1, which nothing is older than: to look would read a page of the index of keys for each order of a large backlog.
- * The removal of a customer waits for its orders, which could never be sent after it.
+ * The conditions on a candidate, besides its state and time, before it may be sent. Joins and not EXISTS, and a CASE
+ * around the state: otherwise MariaDB reads every binding, and every pending message, for each claim (measured).
+ * Revisions begin with 1, which nothing is older than: to look would read a page of the index of keys for each order of
+ * a large backlog. The removal of a customer waits for its orders, which could never be sent after it.
  */
 export const ready = `(m.customer_key IS NULL OR c.source_key IS NOT NULL)
             AND (m.operation='create' OR w.source_key IS NOT NULL)
@@ -241,7 +241,7 @@ export async function nextDueAt(store: Store, scope: ClaimScope): Promise<number
   });
 }
 
-/** So many times what it names is listed at once: to look takes longest where many rows before it have just been claimed. */
+/** The multiple of its names that is listed at once: looking takes longest where many rows before it have just been claimed. */
 const listedAhead = 3;
 /** For so long a list counts; what comes meanwhile waits. */
 const listedForMs = 150;
@@ -281,12 +281,13 @@ export class StoreDispatcher implements Dispatcher {
   async close(): Promise<void> {}
 }
 
-/** Of so many messages one is of the backlog, as long as there is one. */
+/** The share of the backlog: one of so many messages, as long as there is one. */
 export const backlogTurn = 10;
 
 /**
- * What goes next: news first, and in every tenth place one of the backlog, which goes then as if it were news, so that it still
- * moves however much is new. What is left of the room is filled with the backlog, which lets pass all that comes meanwhile. Pure.
+ * The next messages: news first, and in every tenth place one of the backlog, which goes then as if it were news, so
+ * that it still moves however much is new. The rest of the room is filled with the backlog, which lets pass all that
+ * comes meanwhile. Pure.
  * @param news what is due, in its order
  * @param backlog the same of the backlog
  * @param newsSinceTurn as the last call returned it: messages of news since the backlog had its turn

@@ -14,15 +14,15 @@ import type { ServiceLease } from './service-lease.js';
 
 /** One request that came to its end. */
 export interface Ended<About, Answer> {
-  /** What it was about, with its attempt on record. */
+  /** The subject of the exchange, with its attempt on record. */
   about: About;
   sent: Sent<Answer>;
   isProbe: boolean;
 }
 
-/** What follows from the outcomes of one kind of request: a write, a look-up or a read. */
+/** The consequences of the outcomes of one kind of request: a write, a look-up or a read. */
 export interface Settler<About = unknown, Answer = unknown> {
-  /** What such a request is for, as its attempt says it. */
+  /** The purpose of such a request, as its attempt says it. */
   purposeOf(about: About): string;
   /**
    * Ends the attempts and writes all that follows, in the transaction that checked the epoch. It may run again when the
@@ -32,13 +32,13 @@ export interface Settler<About = unknown, Answer = unknown> {
 }
 
 export interface Settled {
-  /** What it means for everything behind these requests. */
+  /** The consequences for everything behind these requests. */
   heard: LaneOutcome[];
   /** Called after the commit. */
   committed?: () => void;
 }
 
-/** How a request goes out: to see whether the service is back; or as one of a backlog that lets everything else pass. */
+/** The way in which a request goes out: to see if the service is back; or as one of a backlog that lets everything else pass. */
 export interface Manner {
   isProbe?: boolean;
   isPatient?: boolean;
@@ -63,14 +63,15 @@ interface Outcome {
   ended: Ended<unknown, unknown>;
 }
 
-/** So many outcomes at once are those of a drain, which makes garbage faster than little room for it is worth. */
+/** The number of outcomes at once that shows a drain, which makes garbage faster than little room for it is worth. */
 const drainBatch = 10;
-/** So many requests are begun beyond those that may be under way: begun, each holds some 30 kB until it ends. */
+/** The number of requests that are begun beyond those that may be under way: begun, each holds some 30 kB until it ends. */
 const startedAhead = 8;
 /**
- * A moment in which outcomes gather, so that one commit carries many, and what came of one is judged beside the others. Deliveries
- * gather for longer, because nothing waits for them; a kill in between makes them "may have been sent". Where a commit takes long,
- * as on a slow disk whose SQLite stops this process meanwhile, they gather for so long that it takes a fraction of the time.
+ * A moment in which outcomes gather, so that one commit carries many, and what came of one is judged beside the others.
+ * Deliveries gather for longer, because nothing waits for them; a kill in between makes them "may have been sent". If a
+ * commit takes long, as on a slow disk whose SQLite stops this process meanwhile, they gather for so long that it takes
+ * a fraction of the time.
  */
 const gatherMs = { least: 5, long: 30, most: 200, settlements: 5 };
 
@@ -91,14 +92,14 @@ export class Exchange {
   #isHurried = false;
   /** Ends the gathering. */
   #gathering = new AbortController();
-  /** Where claimed messages wait before anything is made for their requests; what is patient never stands before the others. */
+  /** Claimed messages wait here before anything is made for their requests; patient ones never stand before the others. */
   readonly #lanes: { usual: Lane; patient: Lane } = {
     usual: { waiting: [], sending: 0 },
     patient: { waiting: [], sending: 0 },
   };
   /** Outcomes of one transaction. */
   readonly #maxBatch: number;
-  /** So many are sent at once: a few more than may be under way, so that the rate limiter always has the next ones. */
+  /** The number that is sent at once: a few more than may be under way, so that the rate limiter always has the next ones. */
   readonly #places: number;
 
   constructor(

@@ -6,7 +6,7 @@ import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 import { sourceKeysProblem } from '../recovery/source-keys.js';
 import { recoveryProblem } from '../recovery/store-witness.js';
 
-/** What a store was allowed to deliver for. When one of these changes, a person must say go-live again. */
+/** The agreement for which a store was allowed to deliver. When one of these changes, a person must say go-live again. */
 export interface LiveIdentity {
   installation: string;
   environment: string;

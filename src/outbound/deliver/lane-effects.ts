@@ -7,11 +7,11 @@ import type { Operation } from '../outbox/message.js';
 export interface LaneHealth {
   /** Writes and look-ups in a row that failed since the last answer below 500, whichever messages they were for. */
   failures: number;
-  /** How often the service said "slow down" again, after we had waited. */
+  /** The number of times that the service said "slow down" again, after we had waited. */
   throttles: number;
   /** The end of the latest wait for it. */
   throttledUntil: number;
-  /** When it was told of. What was sent before is no news of it. */
+  /** When it was told of. Requests that were sent before are no news of it. */
   throttledSince: number;
   /** `likeness`: what they have in common. */
   refusals: { likeness: string; count: number };
@@ -30,7 +30,7 @@ export interface LaneEffects {
   pauses: Omit<LanePause, 'actor' | 'since_at'>[];
   /** The service answers again: the breaker closes. */
   closesBreaker: boolean;
-  /** What a person should know, once. */
+  /** The notice for a person, once. */
   alerts: Fact[];
 }
 
@@ -105,7 +105,8 @@ class LaneTally {
     const { verdict } = outcome;
     if (isAnswered(outcome)) this.#noteAnswer(outcome);
     if (verdict.kind === 'delivered') this.#health.refusals = { likeness: '', count: 0 };
-    // Where the service accepts others, what fails of one record says nothing of it; but no such failure is a probe that passed.
+    // If the service accepts others, a failure of one record says nothing of it; but no such failure is a probe that
+    // passed.
     const isOwn = 'others' in verdict && verdict.others !== undefined;
     if (isFailure(verdict) && !(isOwn && this.#nextProbeAt === null))
       this.#noteFailure(outcome, verdict.kind === 'unavailable' && verdict.tls);
@@ -154,7 +155,7 @@ class LaneTally {
         break;
       }
       case 'misconfigured': {
-        // What is forbidden of one record may be allowed of all others.
+        // A request that is forbidden for one record may be allowed for all others.
         if (verdict.others || asks === 'record') break;
         const reason = reasonOf(outcome);
         const [lane, code] =
@@ -271,7 +272,7 @@ function latest(pauses: LaneEffects['pauses']): LaneEffects['pauses'] {
   return [...byCause.values()];
 }
 
-/** What is done in one way at the service, and so at one endpoint. */
+/** The requests that are done in one way at the service, and so at one endpoint. */
 interface Operated {
   entity: Entity;
   operation: Operation;
@@ -282,14 +283,14 @@ export const endpointKey = ({ entity, operation }: Operated) => `${operation} ${
 export interface ForbiddenCandidate extends Operated {
   verdict: Verdict;
   status: number | null;
-  /** Whether an earlier request of the same message was answered 403. */
+  /** True if an earlier request of the same message was answered 403. */
   wasForbidden: boolean;
 }
 
 /**
- * Tells a 403 that is about one record from one that is about us. Where others have passed at the same endpoint since the
- * last 403 there, our credential may evidently do this: the record waits for a moment, in which others show whether it
- * still may, and when it is forbidden once more after that, it is the record. Pure.
+ * Tells a 403 that is about one record from one that is about us. If others have passed at the same endpoint since the
+ * last 403 there, our credential may evidently do this: the record waits for a moment, in which others show if it still
+ * may, and when it is forbidden once more after that, it is the record. Pure.
  * @param outcomes in the order in which they came
  * @param passedSince endpoints where a request has passed since the last 403, such as `create order`
  */

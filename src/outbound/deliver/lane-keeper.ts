@@ -16,7 +16,7 @@ import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffec
 import { answeredSince } from './past-requests.js';
 import { defaultAlone } from './source-turns.js';
 
-/** Where a person replaces the credential. */
+/** The place where a person replaces the credential. */
 export function credentialSetting(credential: CredentialSettings): string {
   const isOauth = credential.kind === 'oauth';
   if (credential.kind === 'certificate' || (isOauth && credential.authentication === 'certificate'))
@@ -27,7 +27,10 @@ export function credentialSetting(credential: CredentialSettings): string {
 /** After an outage nothing waits longer than this for its next try: the service is back. */
 export const afterOutageMs = 60_000;
 
-/** How long we wait at first where a service that says "slow down" names no time: its shortest window, a second to a minute; a second without limits. */
+/**
+ * The first wait if a service that says "slow down" names no time: its shortest window, a second to a minute; a second
+ * without limits.
+ */
 function ownWaitMs(limits: ServiceSettings['limits']): number {
   if (limits.length === 0) return 1_000;
   return Math.max(1_000, Math.min(...limits.map(({ perSeconds }) => perSeconds), 60) * 1000);
@@ -38,7 +41,7 @@ export class LaneKeeper {
   /** One at a time, because each decides by the health that the one before it has left. */
   readonly #line = new PQueue({ concurrency: 1 });
   #health: LaneHealth = healthy;
-  /** So often it has paused or resumed something. */
+  /** The number of times it has paused or resumed something. */
   changes = 0;
 
   constructor(private readonly context: JobContext) {}
@@ -89,7 +92,7 @@ export class LaneKeeper {
     );
     // One that another node writes in this moment stays for its next probe.
     if (effects.closesBreaker && outage && (await resumeLane(tx, 'service', ['outage'])) > 0) {
-      // How long messages in doubt had to wait came from the outage, which is over.
+      // The wait of messages in doubt came from the outage, which is over.
       const hasten = "UPDATE outbox_message SET next_attempt_at=? WHERE state='in_doubt' AND next_attempt_at>?";
       await tx.run(hasten, [at + afterOutageMs, at + afterOutageMs]);
     }
@@ -112,8 +115,9 @@ export class LaneKeeper {
 }
 
 /**
- * How many messages are claimed at once. Pure. No more than leave within a second: after a kill any of them may have been sent.
- * All of them count then for a limit of hours or days, so no more than a hundredth of such a limit, or its own pace needs it.
+ * The number of messages that are claimed at once. Pure. No more than leave within a second: after a kill any of them
+ * may have been sent. All of them count then for a limit of hours or days, so no more than a hundredth of such a limit,
+ * or its own pace needs it.
  * @param sentInLastSecond what left in the last one, where no limit says how many will
  * @param atOnce how many one transaction claims at most; of large records, whose claims are small, half the concurrency
  */
@@ -131,10 +135,10 @@ export function claimTarget(
   return Math.max(2, Math.min(atOnce * claimsUnderWay, Math.max(concurrency, inOneSecond), ...small));
 }
 
-/** So many whole claims are under way at most. With half as many, requests waited for settlements in MariaDB (measured). */
+/** The most whole claims under way. With half as many, requests waited for settlements in MariaDB (measured). */
 const claimsUnderWay = 4;
 
-/** How many messages may be claimed without an outcome on record: what the limit lets leave in a second. Pure. */
+/** The number of messages that may be claimed without an outcome on record: as many as the limit lets leave in a second. Pure. */
 export function mostUnsettled({ limits }: Pick<ServiceSettings, 'limits'>, atOnce: number): number {
   const most = atOnce * claimsUnderWay;
   return Math.ceil(Math.min(most, shortestWindowRate(limits) ?? most));
@@ -144,7 +148,8 @@ export function mostUnsettled({ limits }: Pick<ServiceSettings, 'limits'>, atOnc
 const longestLeaveMs = 3_000 + longestSlotWaitMs;
 
 /**
- * What would wait for a slot longer than a request does is a pause of the lane: visible, durable, and no message is claimed for it.
+ * A wait for a slot that is longer than a request is a pause of the lane: visible, durable, and no message is claimed
+ * for it.
  * @returns until when it is paused now, or null
  */
 export async function pauseWhenUsedUp(
@@ -164,7 +169,10 @@ export async function pauseWhenUsedUp(
 /** The process that sent a request may have run by the clock of another machine, which may be behind this one by so much. */
 const otherClockMs = 10_000;
 
-/** How long ago at least each request was answered that the longest limit still counts. @param except epochs that are not asked for */
+/**
+ * The least age of the answer to each request that the longest limit still counts. @param except epochs that are not
+ * asked for
+ */
 export async function recallAnswers(
   tx: Tx,
   { settings, nowMs }: JobContext,
@@ -245,14 +253,15 @@ export async function tryNewCredential(
 
 type ProbeKind = 'pending' | 'in_doubt' | 'look_up';
 
-/** So many in doubt are a price that an outage may have; each may have to be looked at by a person if it lasts for days. */
+/** The number in doubt that an outage may cost; each may have to be looked at by a person if it lasts for days. */
 const freelyInDoubt = 50;
 const newOneEvery = 11;
 const lookUpEvery = 6;
 
 /**
- * What goes to see whether the service is back, the first that there is. Pure. What was not tried yet goes first: the service
- * may fail at the records that are in doubt, and at no other. But where it is down for all, each new one is one more in doubt.
+ * The probe that looks if the service is back: the first message that there is. Pure. A message that was not tried yet
+ * goes first: the service may fail at the records that are in doubt, and at no other. But where it is down for all,
+ * each new one is one more in doubt.
  * @param probe counts the probes, from 0
  * @param inDoubt how many messages are in doubt
  */

@@ -33,7 +33,7 @@ export interface LookUpMessage {
   attemptId: number;
   attemptNumber: number;
   failures: number;
-  /** How often look-ups found nothing of it under this key, although it was sent again after the first time. */
+  /** The number of look-ups that found nothing of it under this key, although it was sent again after the first time. */
   absences: number;
   firstSentAt: number | null;
   /** The service may have forgotten its key. */
@@ -47,9 +47,9 @@ export interface LookUpMessage {
 }
 
 /**
- * A conflict is looked up until that was answered, once. What was parked unsent because its key belongs to another record is
- * no conflict of which the service knows. What the service acknowledged under another id than we know is for a person: a look-up
- * would find one of the two, and the other would be forgotten.
+ * A conflict is looked up until that was answered, once. A message that was parked unsent because its key belongs to
+ * another record is no conflict of which the service knows. A record that the service acknowledged under another id
+ * than we know is for a person: a look-up would find one of the two, and the other would be forgotten.
  */
 const openConflict = `m.state='parked' AND m.park_class='conflict' AND m.operation='create' AND m.first_sent_at IS NOT NULL AND NOT EXISTS
   (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.purpose='look_up' AND a.verdict IN ('found','none','several','odd'))
@@ -156,7 +156,7 @@ export async function nextConflictAt(
   return Number.isFinite(due) ? due : null;
 }
 
-/** What is written here; adopting is `adoptCustomer`. */
+/** The look-up's own writes; adopting is `adoptCustomer`. */
 type SettledLookUp = Exclude<LookUpDecision, { to: 'adopted' }>;
 
 interface LookUpOutcome {
@@ -222,7 +222,7 @@ function afterFinding(
   }
 }
 
-/** What was found proves nothing yet: the conflict is looked up once more. */
+/** The find proves nothing yet: the conflict is looked up once more. */
 export async function postponeLookUp(tx: Tx, messageId: number, nextAttemptAt: number): Promise<void> {
   await tx.run(
     "UPDATE outbox_message SET next_attempt_at=?, reason_code='rival_on_its_way', reason_data='{}' WHERE id=?",
@@ -231,8 +231,8 @@ export async function postponeLookUp(tx: Tx, messageId: number, nextAttemptAt: n
 }
 
 /**
- * Binds what was found. What a lost store may have sent, it may have changed since: no look-up shows every field of ours, so
- * that a sweep at the next pass brings it up to date.
+ * Binds what was found. A record that a lost store may have sent may have changed since: no look-up shows every field
+ * of ours, so that a sweep at the next pass brings it up to date.
  */
 async function bind(
   tx: Tx,
@@ -291,7 +291,7 @@ export type LookUpDecision =
 export interface DecidedMessage
   extends Pick<LookUpMessage, 'entity' | 'cause' | 'doubt' | 'askedAt' | 'absences' | 'isForgotten' | 'firstSentAt'> {
   expectedTotal: bigint | null;
-  /** Whether the service accepted other records since it was first sent. */
+  /** True if the service accepted other records since it was first sent. */
   othersPass: boolean;
   /** The idempotency key led to what was found, and no other record has it. */
   isFoundByKey: boolean;
@@ -301,7 +301,7 @@ export interface DecidedMessage
   isFromBeforeLoss: boolean;
 }
 
-/** What tells a record that was removed, or made before ours was sent, from ours. */
+/** The proof that a record was removed, or made before ours was sent. */
 interface LookUpSettings {
   absenceProves: boolean;
   checkTotal: 'exact' | 'off';
@@ -406,7 +406,7 @@ function decideAbsence(
   }
 }
 
-/** So often a create that is found absent goes out again under its key. */
+/** The number of times that a create that is found absent goes out again under its key. */
 export const mostAbsences = 3;
 
 function foundAnother({ entity, serviceId }: { entity: Entity; serviceId: string }, problem: BindingProblem): Fact {
@@ -420,7 +420,7 @@ function foundAnother({ entity, serviceId }: { entity: Entity; serviceId: string
   }
 }
 
-/** What was found may be another record's, which is bound to it or may have made it: then a person has to look. */
+/** A found record may be another record's, which is bound to it or may have made it: then a person has to look. */
 export function unlessAnothers(
   decision: LookUpDecision,
   { entity, sourceKey, cause, isFound }: Pick<LookUpMessage, 'entity' | 'sourceKey' | 'cause'> & { isFound: boolean },

@@ -42,7 +42,7 @@ export function lookUpEntities({ settings }: JobContext): Entity[] {
   return [...(lookUpCustomer ? (['customer'] as const) : []), ...(lookUpOrder ? (['order'] as const) : [])];
 }
 
-/** How the service is asked for this record; null: it can't be. */
+/** The request that asks the service for this record; null: it can't be asked. */
 function endpointFor({ settings }: JobContext, { entity, cause }: Pick<LookUpMessage, 'entity' | 'cause'>) {
   const { service } = settings;
   if (entity === 'order') return service.endpoints.lookUpOrder ?? null;
@@ -62,7 +62,7 @@ export async function nextLookUpAt(
   return context.store.read('look for the next look-up', (tx) => nextConflictAt(tx, conflictEntities(context), only));
 }
 
-/** How long a customer waits for another one with its code that is on its way. */
+/** The time for which a customer waits for another one with its code that is on its way. */
 const rivalWaitMs = 1_000;
 
 interface LookUpParts {
@@ -213,7 +213,7 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
   }
 }
 
-/** Whether the service accepted another new record of this kind since it was first sent this one. Asked only where it matters. */
+/** True if the service accepted another new record of this kind since it was first sent this one. Asked only where it matters. */
 async function othersPass(tx: Tx, { absences, firstSentAt, entity }: LookUpMessage): Promise<boolean> {
   if (absences < mostAbsences || firstSentAt === null) return false;
   const [delivered, parameters] = await deliveredSince(tx, firstSentAt);
@@ -231,7 +231,7 @@ function namesAsked(endpoint: LookUpEndpoint | null): string[] {
   return endpoint === null ? [] : [endpoint.path, ...Object.values(endpoint.query)].flatMap(namesIn);
 }
 
-/** What tells the record from others at the service: its idempotency key by itself, or these fields together. */
+/** The fields that tell the record from others at the service: its idempotency key by itself, or these together. */
 function fieldsAskedBy(endpoint: LookUpEndpoint | null, { record }: LookUpMessage): Record<string, JsonValue> {
   const names = namesMatched(endpoint);
   const fields = JSON.parse(record ?? '{}') as { [name: string]: JsonValue };

@@ -1,7 +1,7 @@
 import type { Verdict } from '../../model/verdict.js';
 import type { Operation } from '../outbox/message.js';
 
-/** What is on record of a message that the service put off or failed, and of the others meanwhile. */
+/** The history of a message that the service put off or failed, and of the others meanwhile. */
 export interface Tries {
   /** Tries in a row that ended so, this one included. */
   count: number;
@@ -22,7 +22,7 @@ export const mostTries = 20;
 /** Before what fails waits for a person, the service has to have accepted others so often. */
 export const enoughBesides = 5;
 
-/** Whether the history of tries can change what follows from a verdict, so that it is worth a look into the store. Pure. */
+/** True if the history of tries can change the consequences of a verdict, so that it is worth a look into the store. Pure. */
 export function asksForTries({ verdict, attemptNumber }: { verdict: Verdict; attemptNumber: number }): boolean {
   switch (verdict.kind) {
     case 'throttled':

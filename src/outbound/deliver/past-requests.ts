@@ -13,7 +13,7 @@ interface PastRequests {
   waitMs: number;
   /** A request is answered at most this long after it has left. */
   deadlineMs: number;
-  /** By the clock as it is. */
+  /** The time by the clock as it is. */
   nowMs: number;
   /** Corrections of the clock, by which times on record are corrected. */
   corrections: readonly ClockCorrection[];
@@ -32,8 +32,8 @@ interface PastAttempt {
 
 /**
  * When the requests that a limit with a long window still counts were answered at the latest, whichever process sent
- * them. What has no outcome may have been sent and counts once; of the others is on record how often they reached the
- * service. Reads backwards along the primary key, since the ends of attempts ascend with it, by and large.
+ * them. A request without an outcome may have been sent and counts once; of the others the number that reached the
+ * service is on record. Reads backwards along the primary key, since the ends of attempts ascend with it, by and large.
  * @returns milliseconds since 1970, ascending; none before `sinceMs`
  */
 export async function answeredSince(
@@ -75,7 +75,10 @@ export async function answeredSince(
   }
 }
 
-/** Whether a request of this kind has passed since the last one of them was answered 403, in the order in which it was put on record. */
+/**
+ * Tells if a request of this kind has passed since the last one of them was answered 403, in the order in which it was
+ * put on record.
+ */
 export async function passedSinceForbidden(tx: Tx, entity: Entity, operation: Operation): Promise<boolean> {
   const [last] = await tx.rows<{ messageId: number; sourceKey: string }>(
     `SELECT a.message_id, m.source_key FROM attempt a JOIN outbox_message m ON m.id=a.message_id
@@ -102,7 +105,7 @@ export async function forbiddenBefore(tx: Tx, messageIds: readonly number[]): Pr
 
 /** Outcomes of tries by which the service may mean one record alone. */
 const troubles: ReadonlySet<string> = new Set(['throttled', 'busy', 'in_doubt', 'invalid', 'unknown']);
-/** Of a longer row the latest are looked at. */
+/** Only the latest of a longer row are looked at. */
 const mostLookedAt = 200;
 
 /** The tries of a message since it was last in anybody's hands, with the one that is being put on record. */

@@ -49,7 +49,10 @@ export async function noteStates(
   return added;
 }
 
-/** Whether what an alert says of the profile has changed since: the endpoint is another one, the states are named. Pure. */
+/**
+ * True if the subject of an alert about the profile has changed since: the endpoint is another one, the states are
+ * named. Pure.
+ */
 export function isOutdated({ message }: Pick<Alert, 'message'>, service: ServiceSettings): boolean {
   switch (message.code) {
     case 'endpoint_ends':
@@ -74,7 +77,7 @@ const causes = {
   read_customer: 'read_customer.forbidden',
 } as const;
 const endpoints = { read_invoice: 'readInvoice', read_order: 'readOrder', read_customer: 'readCustomer' } as const;
-/** So long after the last one the alert is over. */
+/** The time after the last one at which the alert is over. */
 const alertMs = 24 * 3_600_000;
 
 /** Says that the service forbids the read of one record (403, 407) or leads it elsewhere (3xx): one alert, however many they are. */
@@ -90,9 +93,9 @@ export async function raiseForbiddenRead(
   await raiseAlert(tx, causes[purpose], { code: 'read_forbidden', endpoint, id, reason, lastAt: nowMs }, nowMs);
 }
 
-/** Whether an alert is about a forbidden read, and none was forbidden for a day. Pure. */
+/** True if an alert is about a forbidden read, and none was forbidden for a day. Pure. */
 export function isPastForbiddenRead({ cause, message, sinceAt }: Alert, nowMs: number): boolean {
-  // Of one that an earlier version raised, the last time is not known: a new refusal raises it again.
+  // An alert of an earlier version has no last time: a new refusal raises it again.
   const lastAt = message.code === 'read_forbidden' ? message.lastAt : sinceAt;
   return Object.values<string>(causes).includes(cause) && nowMs - lastAt > alertMs;
 }

@@ -41,8 +41,9 @@ interface Period {
 const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 
 /**
- * The quiet periods of a lane that touch a span of time, in order; those that overlap or meet are one. Where the clocks go back, a
- * period lasts from the first to the last time that they show its ends: rather an hour too long than a request in a quiet hour.
+ * The quiet periods of a lane that touch a span of time, in order; those that overlap or meet are one. When the clocks
+ * go back, a period lasts from the first to the last time that they show its ends: rather an hour too long than a
+ * request in a quiet hour.
  */
 export function quietPeriods(
   quietHours: readonly QuietHours[],
@@ -74,7 +75,7 @@ export function quietPeriods(
   return merged(found);
 }
 
-/** How long all of these lanes were quiet at once within a span, in milliseconds. */
+/** The time within a span in which all of these lanes were quiet at once, in milliseconds. */
 export function quietMs(
   quietHours: readonly QuietHours[],
   lanes: readonly QuietHours['lanes'][number][],

@@ -39,7 +39,7 @@ async function readGateRows(tx: Tx): Promise<{ pauses: LanePause[]; facts: strin
   return { pauses: pauses.sort((a, b) => a.since_at - b.since_at), facts: facts.sort().join('\n') };
 }
 
-/** What the store said, and when it was asked. */
+/** The store's answer, and the time of the question. */
 interface Answer {
   state: GateState;
   askedAtMs: number;
@@ -51,20 +51,20 @@ export const answerCountsMs = 20;
 export const oldAnswerMs = 250;
 
 /**
- * Asked before every single request, so that an operator's `pause` in another process acts before it says that it is done.
- * What the store answered counts for a moment, unless something was claimed or a pause may have come since. Requests that
- * ask without such an answer share the one read that begins after it, one at a time.
+ * Asked before every single request, so that an operator's `pause` in another process acts before it says that it is
+ * done. The store's answer counts for a moment, unless something was claimed or a pause may have come since. Requests
+ * that ask without such an answer share the one read that begins after it, one at a time.
  */
 export class SendGate {
   readonly #quiet: QuietClock;
   #reading: Promise<unknown> = Promise.resolve();
   #next: Promise<Answer> | null = null;
-  /** What was read last. */
+  /** The last answer. */
   #known: (Answer & { lanes: number }) | null = null;
-  /** So often what is known was to be forgotten. */
+  /** The number of times that the answer was to be forgotten. */
   #forgotten = 0;
   #turnEnds: Promise<void> | null = null;
-  /** What the store said when it was asked last whether it is live, and it was. */
+  /** The store's last answer that it is live, and it was. */
   #liveBy: string | null = null;
   #hasStopped = false;
   readonly #holds = new Set<Promise<void>>();
@@ -107,12 +107,12 @@ export class SendGate {
     this.#forgotten++;
   }
 
-  /** What the store says now, or said a moment ago (`answerCountsMs`). */
+  /** The store's answer now, or of a moment ago (`answerCountsMs`). */
   async lately(): Promise<GateState> {
     return this.#recent?.state ?? this.state();
   }
 
-  /** What the store says now. */
+  /** The store's answer now. */
   async state(): Promise<GateState> {
     return (await this.#ask()).state;
   }
@@ -128,7 +128,7 @@ export class SendGate {
   }
 
   /**
-   * What a request of this lane has to pass. `isProbe`: it goes to see whether a service that is down is back.
+   * The gate of a request of this lane. `isProbe`: it goes to see whether a service that is down is back.
    * @param key it may have waited for its turn, or been frozen, until its key is forgotten at the service
    */
   of(lane: Lane, isProbe = false, key: PassingKey | null = null): Gate {
@@ -154,7 +154,7 @@ export class SendGate {
     if (this.isStopped) return { code: 'stopping' };
     if (!this.lease.mayStartRequest()) return { code: 'lease_ending' };
     const outage = state.pauses.find(({ cause }) => cause === 'outage');
-    // What was on its way when the breaker opened must not follow the probes.
+    // A request that was on its way when the breaker opened must not follow the probes.
     if (outage && !isProbe) return { code: 'outage', reason: outage.reason };
     const pauses = outage ? state.pauses.filter(({ cause }) => cause !== 'outage') : state.pauses;
     const blocked = this.blockedBy({ pauses, notLive: state.notLive }, lane);
@@ -164,8 +164,9 @@ export class SendGate {
   }
 
   /**
-   * What the store says to a request that asks now. A process that stood still before it took note of the answer has an old one, and
-   * may have been paused since. The second answer counts however old: a store that is slow must not keep everything waiting.
+   * The store's answer to a request that asks now. A process that stood still before it took note of the answer has an
+   * old one, and may have been paused since. The second answer counts however old: a store that is slow must not keep
+   * everything waiting.
    */
   async #stateThatCounts(): Promise<GateState> {
     for (let isSecond = false; ; isSecond = true) {

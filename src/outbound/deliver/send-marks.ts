@@ -12,12 +12,12 @@ const placeBytes = 16;
 const headBytes = 256;
 
 /**
- * Which of the claimed messages have left, noted in a file of this machine in the moment before their bytes leave. What a
- * process has written into a file stays there when it is killed, without waiting for the disk. So whoever takes over from a
- * process that is known to have ended here can tell what it never sent.
+ * Which of the claimed messages have left, noted in a file of this machine in the moment before their bytes leave. The
+ * marks that a process has written into a file stay there when it is killed, without waiting for the disk. The
+ * successor of a process that is known to have ended here can therefore tell which messages it never sent.
  *
- * The file only ever proves that a message has not left: where it says nothing of it, is missing or is another process's, the
- * message may have been sent. Of two that share a place it says nothing of the one before.
+ * The file only ever proves that a message has not left: where it says nothing of it, is missing or is another
+ * process's, the message may have been sent. The second of two that share a place says nothing of the first.
  */
 export class SendMarks {
   readonly #head: Buffer | null;
@@ -139,7 +139,7 @@ export class SendMarks {
   }
 }
 
-/** What a process that has ended noted. */
+/** The marks of a process that has ended. */
 export interface LeftMarks {
   /** Those of these messages, claimed by it, that had not left. */
   neverLeft(messageIds: readonly number[]): ReadonlySet<number>;
@@ -158,7 +158,7 @@ export function readLeftMarks(witnessFile: string | undefined, holder: EndedHold
   return { neverLeft: (ids) => new Set(ids.filter((id) => markAt(placeOf(id)) === heldMark(id))), lastLeftMs };
 }
 
-/** What they prove is on record. */
+/** Their proof is on record. */
 export function forgetMarks(witnessFile: string | undefined, { process }: EndedHolder): void {
   try {
     remove(marksFile(witnessFile ?? '', process));

@@ -15,8 +15,9 @@ import { forgetMarks, type LeftMarks, readLeftMarks, SendMarks } from './send-ma
 import { takeOver } from './take-over.js';
 
 /**
- * Who looks next whether a service that is down is back: one request in so many seconds, whether delivery or a pull makes it.
- * Delivery looks all the time; a pull comes rarely and reserves the next turn. Times are those of a monotonic clock.
+ * The process that looks next if a service that is down is back: one request in so many seconds, from delivery or a
+ * pull. Delivery looks all the time; a pull comes rarely and reserves the next turn. Times are those of a monotonic
+ * clock.
  */
 class ProbeTurns {
   #takenAtMs = Number.NEGATIVE_INFINITY;
@@ -60,7 +61,7 @@ class ProbeTurns {
   }
 }
 
-/** What a process sent right before it ended has come to the service after so long, and counts there. */
+/** The time after which a request that a process sent right before it ended has come to the service, and counts there. */
 const onTheWayMs = 500;
 
 /**
@@ -76,7 +77,7 @@ export class ServiceLease {
   readonly pulls = new PQueue({ concurrency: 1 });
   /** Attempts to read whose outcome could not be put on record; the next one says so of them. */
   readonly unrecordedReads = new Set<number>();
-  /** Of a node of a cluster; null: this process delivers alone. */
+  /** The node's membership in a cluster; null: this process delivers alone. */
   readonly membership: Membership | null;
   /** Called when it is lost, so that none waits any longer. */
   onLost: () => void = () => undefined;
@@ -97,8 +98,8 @@ export class ServiceLease {
   }
 
   /**
-   * Takes the lease, waits until the predecessor's requests have left the service's window, and turns what it was sending
-   * into "may have been sent". What it provably never sent waits as before.
+   * Takes the lease, waits until the predecessor's requests have left the service's window, and turns what it was
+   * sending into "may have been sent". A message that it provably never sent waits as before.
    * @param as a node of a cluster, beside others; a command wants it for itself
    * @returns the holder's name, and when it is free, when another process has it
    */
@@ -139,7 +140,7 @@ export class ServiceLease {
     }
   }
 
-  /** Whether a request that starts now ends, at its deadline, before another process could have the lease, and can be noted. */
+  /** Tells if a request that starts now ends, at its deadline, before another process could have the lease, and can be noted. */
   mayStartRequest(): boolean {
     const { clock, settings } = this.context;
     if (this.marks.isStuck && !this.marks.leave(null)) return false;
@@ -147,12 +148,12 @@ export class ServiceLease {
     return !this.#lost && endsAtMs < this.lease.endsAtMonotonicMs;
   }
 
-  /** Whether what is done once in a cluster is done here. */
+  /** True if the jobs that run once in a cluster run here. */
   get leads(): boolean {
     return this.membership === null || this.membership.leads;
   }
 
-  /** What this process may do of all that the service allows. */
+  /** This process's share of all that the service allows. */
   allowed(limiter: RateLimiter): Pick<ServiceSettings, 'concurrency' | 'limits'> {
     if (this.membership === null) return this.context.settings.service;
     const limits = limiter.share.allowed;

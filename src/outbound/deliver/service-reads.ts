@@ -12,7 +12,7 @@ import type { ServiceLease } from './service-lease.js';
 
 export interface Question<Value> extends Omit<ReadQuestion<Value>, 'endpoint'> {
   purpose: 'list_invoices' | 'read_invoice' | 'read_order' | 'read_customer';
-  /** Where the question goes; absent: where questions of its purpose usually do. */
+  /** The address of the question; absent: the usual one of its purpose. */
   endpoint?: ReadQuestion<Value>['endpoint'];
   /** Keeps what was asked for, in the transaction that puts the request on record. `sentAtMs`: when the request left. */
   keep: (tx: Tx, value: Value, nowMs: number, sentAtMs: number) => Promise<void>;
@@ -37,7 +37,10 @@ const endpoints = {
 /** After these the same question may be answered a moment later. */
 const passing: ReadonlySet<Failure['kind']> = new Set(['in_doubt', 'unavailable', 'invalid', 'throttled']);
 
-/** How often a question is asked, and how long we wait in between at most; what the service wants longer is left to the pause. */
+/**
+ * The number of times that a question is asked, and the longest wait in between; a longer wait that the service wants
+ * is left to the pause.
+ */
 const maxTries = 5;
 /** The first waits: one page that fails among many is no outage. After them, the service is asked as seldom as by a probe. */
 const quickWaitsMs = [250, 1_000];
@@ -46,7 +49,7 @@ const longestWaitMs = 60_000;
 interface ReadOptions {
   signal?: AbortSignal | undefined;
   priority?: number | undefined;
-  /** How often each question is asked. */
+  /** The number of times that each question is asked. */
   tries?: number | undefined;
   /** The pull that asks, with the requests that it made so far; `isProbe`: its first one sees whether the service is back. */
   pull?: { id: number; requests: number; isProbe: boolean };
@@ -54,7 +57,7 @@ interface ReadOptions {
 
 type EndedRead = Ended<{ question: Question<unknown>; attemptId: number }, ReadAnswer<unknown>>;
 
-/** What a pull, or a reading of orders, asks the service: a few tries for each question, every request on record before and after. */
+/** The questions of a pull, or of a reading of orders: a few tries for each, every request on record before and after. */
 export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unknown>> {
   readonly #gate: SendGate;
   readonly #exchange: Exchange;
@@ -144,7 +147,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
     return { heard };
   }
 
-  /** How long to wait before the question is asked again, after its nth time. */
+  /** The wait before the question is asked again, after its nth time. */
   #waitMs({ kind }: Failure, nth: number): number {
     if (kind !== 'throttled') {
       const { settings, random } = this.context;

@@ -157,7 +157,7 @@ function besideOthers(
   return { ...one, sent: { ...one.sent, verdict: amongOthers(one.sent.verdict, one.about.operation, tries, terms) } };
 }
 
-/** What is on record of those that the service may have put off or failed before, by message: it may mean one record alone. */
+/** The history of those that the service may have put off or failed before, by message: it may mean one record alone. */
 async function readTries(tx: Tx, ended: readonly Ended<ClaimedMessage, Delivered>[]): Promise<Map<number, Tries>> {
   const tries = new Map<number, Tries>();
   for (const { about, sent } of ended)
@@ -279,14 +279,17 @@ function resentCustomers(settled: readonly SettledMessage[], before: ResentCusto
   return { existing, acknowledged, existed: before.existed + existing.length };
 }
 
-/** What the acknowledgement says of an order. The answer to a create that is bound already may be a replay of the first one. */
+/**
+ * The facts about an order in its acknowledgement. The answer to a create that is bound already may be a replay of the
+ * first one.
+ */
 function wordsOf(about: ClaimedMessage, verdict: SettledMessage['sent']['verdict'], holders: BindingHolders) {
   const isRepeated = about.operation === 'create' && holders.isBound(about.entity, about.sourceKey);
   if (about.entity !== 'order' || verdict.kind !== 'delivered' || isRepeated) return null;
   return { status: verdict.state ?? null, total: verdict.total ?? null };
 }
 
-/** What the acknowledgement binds, if anything. */
+/** The binding that the acknowledgement makes, if any. */
 function claimsOf({ about, transition, sent: { verdict } }: SettledMessage): BindingClaim[] {
   const { entity, sourceKey } = about;
   if (transition.state !== 'delivered' || about.operation === 'delete') return [];
@@ -321,7 +324,10 @@ function acknowledgedAnother(entity: Entity, { sourceKey, serviceId }: BindingCl
   }
 }
 
-/** The answer to a create that a lost store may have sent can be older than what was said since. So its fields are doubted. */
+/**
+ * The answer to a create that a lost store may have sent can be older than what was said since. Its fields are
+ * therefore doubted.
+ */
 async function doubtOldAnswers(tx: Tx, settled: readonly SettledMessage[]): Promise<SettledMessage[]> {
   const isCreated = ({ about, transition }: SettledMessage) =>
     transition.state === 'delivered' && about.operation === 'create' && about.contentHash !== null;

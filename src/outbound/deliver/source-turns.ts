@@ -10,7 +10,7 @@ export interface SourceTurn {
 
 export const defaultAlone: readonly SourceTurn[] = [{ name: defaultSource, priority: 1 }];
 
-/** What delivery looks at, in turns over all sources of the settings. */
+/** Delivery's queues, in turns over all sources of the settings. */
 export function inTurns<Scope extends object>(
   { settings, random }: Pick<JobContext, 'settings' | 'random'>,
   scope: Scope,
@@ -22,8 +22,8 @@ export function inTurns<Scope extends object>(
 }
 
 /**
- * What goes next of several queues, each in its own order, in turns by their priority. Pure. Where each begins is drawn anew every
- * time, so that a claim of a few messages, which has no turn for each queue, prefers none.
+ * The next of several queues, each in its own order, in turns by their priority. Pure. The beginning of each is drawn
+ * anew every time, so that a claim of a few messages, which has no turn for each queue, prefers none.
  */
 export function takeTurns<T>(
   queues: readonly { priority: number; waiting: readonly T[] }[],

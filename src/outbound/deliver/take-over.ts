@@ -8,7 +8,8 @@ import { followClock, forgetFutureSends } from './clock-trace.js';
 import type { LeftMarks } from './send-marks.js';
 
 /**
- * What older epochs were sending may have been sent: it is in doubt from here on. What one provably never sent waits as before.
+ * Requests of older epochs may have been sent: they are in doubt from here on. A message that one provably never sent
+ * waits as before.
  * @param ended epochs whose processes have ended, with what they noted on this machine of what they sent
  * @param alive older epochs whose nodes are at work
  * @returns how many messages each is true of

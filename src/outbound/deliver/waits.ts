@@ -7,8 +7,9 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 
 /**
- * Whether the time of any message comes until `dueBy`, ready or not: a few looks into one index. In the same statement what else
- * a daemon looks for all the time. @returns `dueAt`: the time of one of these messages, not always the first; null: there is none
+ * Tells if the time of any message comes until `dueBy`, ready or not: a few looks into one index. In the same statement
+ * what else a daemon looks for all the time. @returns `dueAt`: the time of one of these messages, not always the first;
+ * null: there is none
  */
 export async function lookForWork(
   tx: Tx,
@@ -35,9 +36,9 @@ const lookMs = 2_000;
 
 type UnderWay = { readonly count: number; readonly unsettled: number };
 
-/** What delivery does while it waits: for requests to end, for its time, or for news. */
+/** Delivery's waits: for requests to end, for its time, or for news. */
 export class Waits {
-  /** How often something new was announced. */
+  /** The number of announcements of something new. */
   news = 0;
   /** The last wait was as long a rest as there may be, and nothing came due. */
   nothingDue = false;
@@ -53,7 +54,10 @@ export class Waits {
     told.news?.on('due', this.#hear);
   }
 
-  /** So long, or until no more requests than this are under way, or as many with those that wait to be put on record, or to stop. */
+  /**
+   * Waits so long, or until no more requests than this are under way, or as many with those that wait to be put on
+   * record, or to stop.
+   */
   async until(ms: number, untilCount = this.exchange.count - 1, untilAll = -1): Promise<null> {
     this.nothingDue = false;
     const over = new AbortController();
@@ -89,7 +93,7 @@ export class Waits {
         const isInVain = dueAt !== null && dueAt <= lookedThroughAt && heard === news;
         const dueInMs = isInVain ? leftOf(pauseMs) : (dueAt ?? Number.POSITIVE_INFINITY) - nowMs();
         if (dueInMs <= 0) return null;
-        // What was announced meanwhile is looked for at once.
+        // News that came meanwhile is looked for at once.
         if (this.news === heard) await this.until(Math.min(lookMs, dueInMs, leftOf(restMs)));
       }
       this.nothingDue = restMs === fullLookMs;

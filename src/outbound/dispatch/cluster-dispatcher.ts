@@ -11,7 +11,7 @@ import { jobId, RedisQueue } from './redis-queue.js';
 
 /** An answer that takes longer than this counts as none: delivery goes on without it. */
 const patienceMs = 500;
-/** How long it waits before it tries again, at first, and where the server comes and goes. */
+/** The wait before it tries again, at first, and if the server comes and goes. */
 const tryAgainMs = { least: 1_000, most: 30_000 };
 /** A connection that held for so long is a good one. */
 const steadyMs = 10_000;
@@ -53,7 +53,7 @@ export class ClusterDispatcher implements Dispatcher {
   #awaySince: number | null = null;
   #toldOf: string | null = null;
   #warnedOf: string | null = null;
-  /** What is due first while Redis names nothing, and since when. */
+  /** The message that is due first while Redis names nothing, and the time since then. */
   #unnamed: { first: string; since: number } | null = null;
   readonly #node: string;
 
@@ -102,7 +102,7 @@ export class ClusterDispatcher implements Dispatcher {
     const wantsMore = await this.#ask((queue) => queue.wantsMore(space));
     let first: string | null = null;
     if (wantsMore) {
-      // What the store has to say of itself is the caller's matter.
+      // The store's own faults are the caller's matter.
       const due = await listDue(RedisQueue.mostToList(space), RedisQueue.mostToList(space), true);
       const [message] = [...due.news, ...due.backlog];
       if (message) first = jobId(message);
@@ -114,7 +114,7 @@ export class ClusterDispatcher implements Dispatcher {
     return claims;
   }
 
-  /** Whether this is due first and Redis names it to no node, for longer than a limit or another node may need for it. */
+  /** True if this is due first and Redis names it to no node, for longer than a limit or another node may need for it. */
   async #isWithheld(first: string | null): Promise<boolean> {
     const { clock, settings } = this.context;
     const now = clock.monotonicMs();

@@ -5,12 +5,12 @@ import { hostAndPort, secureOptions } from '../../model/database-place.js';
 
 export type RedisClient = Redis | Cluster;
 
-/** What the server said of itself. */
+/** The server's facts about itself. */
 export interface ServerFacts {
   version: string;
   /** Why it can not be used, or null. */
   problem: string | null;
-  /** What is not as it should be, and does no harm yet. */
+  /** Faults that do no harm yet. */
   warning: string | null;
 }
 
@@ -18,7 +18,7 @@ const connectMs = 1_000;
 /** A server that stands still takes connections, and answers nothing. */
 const openMs = 2_000;
 
-/** What all keys of this installation begin with. Braces: on a Redis Cluster all keys of a queue have to lie on one node. */
+/** The prefix of all keys of this installation. Braces: on a Redis Cluster all keys of a queue have to lie on one node. */
 export function keyPrefix({ cluster, installation, service }: Settings): string {
   return `{${cluster.redis.prefix ?? `waybill-${installation}-${service.environment}`}}`;
 }
@@ -52,7 +52,7 @@ export async function connectToRedis(settings: Settings): Promise<{ client: Redi
   }
 }
 
-/** What the answer to INFO says of a server. Pure. */
+/** Reads the answer to INFO of a server. Pure. */
 export function factsOf(info: string): ServerFacts {
   const fact = (name: string) => new RegExp(`^${name}:(.{0,40})`, 'm').exec(info)?.[1]?.trim();
   const valkey = fact('valkey_version');
@@ -110,7 +110,7 @@ function clientOf(
   });
 }
 
-/** What a server says is not ours. */
+/** A server's words are not ours. */
 export function inOneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ').slice(0, 200);
 }

@@ -6,7 +6,7 @@ import type { DueClaim, DueMessage, ListDue, Space } from '../deliver/dispatcher
 import { orderClaims } from '../deliver/due-messages.js';
 import { connectToRedis, keyPrefix, type RedisClient, type ServerFacts } from './redis-client.js';
 
-/** Of a node that died, others take over what it had fetched and not claimed after so long. */
+/** Messages that a node fetched and did not claim before it died are taken over by others after so long. */
 const lockMs = 10_000;
 const stalledCheckMs = 5_000;
 /** Jobs that wait, about: a few seconds of work, so that the queue follows the store. */
@@ -81,7 +81,7 @@ export class RedisQueue {
     }
   }
 
-  /** Whether this node should look for what is due, and `add` it. */
+  /** True if this node should look for due messages, and `add` them. */
   async wantsMore(space: Space): Promise<boolean> {
     await this.#freeStalled();
     this.#waiting = await this.queue.getCountsPerPriority(priorities);
@@ -101,8 +101,8 @@ export class RedisQueue {
     const { claims, newsSinceTurn } = orderClaims(...fresh, room, backlogRoom, this.#newsSinceTurn);
     this.#newsSinceTurn = newsSinceTurn;
     if (claims.length === 0) return;
-    // What waits nowhere and is there all the same has lost its queue, as in a server that was short of memory: BullMQ would leave
-    // it as it is.
+    // A message that waits nowhere and is there all the same has lost its queue, as in a server that was short of
+    // memory: BullMQ would leave it as it is.
     await this.client.del(claims.map((claim) => this.queue.toKey(jobId(claim))));
     await this.queue.addBulk(
       claims.map((claim) => {
@@ -113,7 +113,7 @@ export class RedisQueue {
     );
   }
 
-  /** How many to list for `add`: what waits already is among them. */
+  /** The number to list for `add`: messages that wait already are among them. */
   static mostToList(space: Space): number {
     return ahead(space);
   }
@@ -178,13 +178,13 @@ export const jobId = ({ id, attempts }: DueMessage) => `${id}-${attempts}`;
 const ahead = ({ perSecond }: Space) => Math.min(mostAhead, 3 * perSecond);
 
 /**
- * BullMQ counts what is fetched, in windows that begin anywhere; the store's own count of the limit is exact. So this one is a
- * little larger, and only keeps nodes from claiming far more than may leave. Pure. @returns a limit always, because BullMQ heeds
- * `rateLimit` only where there is one
+ * BullMQ counts what is fetched, in windows that begin anywhere; the store's own count of the limit is exact. This one
+ * is therefore a little larger, and only keeps nodes from claiming far more than may leave. Pure. @returns a limit
+ * always, because BullMQ heeds `rateLimit` only where there is one
  */
 export function coarseLimit(limits: Settings['service']['limits']): { max: number; duration: number } {
   const [shortest] = limits.toSorted((a, b) => a.perSeconds - b.perSeconds);
-  // What was fetched in vain counts as well, and would weigh on a long window for long.
+  // Messages that were fetched in vain count as well, and would weigh on a long window for long.
   if (!shortest || shortest.perSeconds > 10) return { max: 1_000_000, duration: 1_000 };
   return { max: Math.ceil(shortest.requests * 1.25), duration: Math.ceil(shortest.perSeconds * 1_000) };
 }

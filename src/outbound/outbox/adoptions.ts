@@ -3,7 +3,7 @@ import { placeholders, type Row, upsertRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { composePatch } from './compose-update.js';
 
-/** How it came out which record at the service is ours. */
+/** The way in which it came out which record at the service is ours. */
 export type AdoptedFrom =
   /** The answer "already exists" carried it. */
   | 'answer'
@@ -169,7 +169,7 @@ interface DifferingField {
   service: JsonValue | undefined;
 }
 
-/** What an update would write over in these records, by source key, as far as the store still knows both sides. */
+/** The fields that an update would write over in these records, by source key, as far as the store still knows both sides. */
 export async function differingFields(
   tx: Tx,
   adoptions: readonly Pick<Adoption, 'entity' | 'sourceKey'>[],

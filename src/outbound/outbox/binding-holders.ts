@@ -33,7 +33,7 @@ export type BindingProblem =
 /** `open`: read again and again. `final`: nothing more happens to it. `gone`: the service has it no more; asked for still. */
 export type ReadState = 'open' | 'final' | 'gone';
 
-/** What the service said of an order the last time; all null: it was never read. */
+/** The service's last words about an order; all null: it was never read. */
 export interface OrderReading {
   state: ReadState;
   status: string | null;
@@ -42,7 +42,7 @@ export interface OrderReading {
   flag: Fact | null;
 }
 
-/** What the service says of an order, in its own words; null: it left that out. */
+/** The state that the service gives an order, in its own words; null: it left that out. */
 export interface OrderWords {
   status: string | null;
   total: number | null;
@@ -74,7 +74,7 @@ export class BindingHolders {
   readonly #bound = new Map<string, BoundRow>();
   readonly #removed = new Set<string>();
 
-  /** Asks once for all claims. Where several claim an id that is free, the first of them gets it. */
+  /** Asks once for all claims. If several claim an id that is free, the first of them gets it. */
   static async of(tx: Tx, claims: readonly BindingClaim[]): Promise<BindingHolders> {
     const holders = new BindingHolders();
     const parts: string[] = [];
@@ -135,7 +135,7 @@ export class BindingHolders {
     return this.boundTo(entity, sourceKey) !== null;
   }
 
-  /** What the service said last of this record under this id. */
+  /** The service's last words about this record under this id. */
   wordsOf({ entity, sourceKey, serviceId }: BindingClaim): OrderWords {
     const bound = this.#bound.get(nameOf(entity, sourceKey));
     return bound?.serviceId === serviceId ? bound : unsaid;
@@ -166,7 +166,7 @@ async function removedOf(
 /** A record that has no binding, and may be at the service all the same. */
 export interface UnprovenTwin {
   sourceKey: string;
-  /** What it has in common with the other one. */
+  /** The fields that it shares with the other one. */
   shares: string;
   /** Its outcome may be known soon. */
   isOnItsWay: boolean;

@@ -31,7 +31,7 @@ export interface Binding extends RecordName {
   serviceId: string;
   revision: number;
   generation: number;
-  /** Of the content that the service holds. */
+  /** The hash of the content that the service holds. */
   contentHash: ContentHash;
   mappingFingerprint: string;
   /** The columns that never change, as JSON. */
@@ -193,7 +193,7 @@ export async function advanceBindings(
 /** A mapping that is left out stays as it is; an identity that is null is learnt again. */
 export type RefreshedBinding = RecordName & Pick<Binding, 'identity'> & Partial<Pick<Binding, 'mappingFingerprint'>>;
 
-/** What an unchanged row teaches: the mapping that yields the same content, and who the record is. */
+/** The lessons of an unchanged row: the mapping that yields the same content, and the record's identity. */
 export async function refreshBindings(tx: Tx, records: readonly RefreshedBinding[]): Promise<void> {
   await updateRows(
     tx,
@@ -213,7 +213,7 @@ export async function eraseAcknowledged(tx: Tx, { entity, sourceKey }: RecordNam
   await tx.run('UPDATE binding SET acknowledged=NULL WHERE entity=? AND source_key=?', [entity, sourceKey]);
 }
 
-/** What the service holds of these records is not known any more. */
+/** The service's content of these records is not known any more. */
 export async function doubtBoundContents(tx: Tx, entity: Entity, sourceKeys: readonly string[]): Promise<void> {
   if (sourceKeys.length === 0) return;
   await tx.run(
@@ -278,13 +278,13 @@ export interface CountingSweep {
   lastStartedAt: number | null;
 }
 
-/** What the ERP answered when it was asked which of these records exist. */
+/** The ERP's answer to the question which of these records exist. */
 interface PresenceAnswer {
   keys: readonly string[];
   missing: ReadonlySet<string>;
   askedAt: Elapsed;
   answeredAt: Elapsed;
-  /** How long a record has to be missing before it counts as deleted. */
+  /** The time for which a record has to be missing before it counts as deleted. */
   deletedAfterMs: number;
 }
 

@@ -30,7 +30,7 @@ export async function keepingUsed(
   return closed.map((row) => ({ ...row, generation: Math.max(row.generation, used.get(row.source_key) ?? 0) }));
 }
 
-/** What is remembered of a key that a record leaves. */
+/** The memory of a key that a record leaves. */
 export function leftKey(
   entity: Entity,
   { sourceKey, generation, revision = keptGeneration }: { sourceKey: string; generation: number; revision?: number },

@@ -9,8 +9,8 @@ type Fields = { [name: string]: JsonValue };
  * address its parts by.
  * @param acknowledged null when it is not known, as after the loss of a store: then every field is
  * sent
- * @param optional names of fields that a record may lack. Where it is not known what the service
- * holds, it may hold one of them
+ * @param optional names of fields that a record may lack. If the service's content is not known, it may hold one of
+ * them
  * @returns null when nothing differs
  */
 export function composePatch(
@@ -27,7 +27,7 @@ export function composePatch(
   return Object.fromEntries(differing.map(({ field, ours = null }) => [field, ours]));
 }
 
-/** How an update is sent: the method and the bytes, frozen together with the key. */
+/** The form of an update: the method and the bytes, frozen together with the key. */
 export interface ComposedUpdate {
   method: UpdateMethod;
   body: Fields;
@@ -60,9 +60,8 @@ export function changedFields(acknowledged: string | null, record: string | null
 }
 
 /**
- * Whether this is a whole record and may replace the one at the service. The mark of an order that
- * was cancelled is none where nothing but its id is known (docs/failures.md, "An order was
- * cancelled or deleted").
+ * True if this is a whole record and may replace the one at the service. The mark of an order that was cancelled is
+ * none where nothing but its id is known (docs/failures.md, "An order was cancelled or deleted").
  */
 export function isWholeRecord(entity: Entity, record: { [name: string]: JsonValue }): boolean {
   return ['customer_code', ...(entity === 'order' ? ['items'] : [])].every((name) => Object.hasOwn(record, name));

@@ -41,8 +41,8 @@ export function sha256(text: string): string {
 export type ContentHash = string | null;
 
 /**
- * What the acknowledgement of a message proves that the service holds: its record, unless a store
- * that is lost may have changed it since; then nothing, and the next update carries every field.
+ * The content that the acknowledgement of a message proves: its record, unless a store that is lost may have changed it
+ * since; then nothing, and the next update carries every field.
  */
 export function provenRecord(contentHash: ContentHash, record: string | null): string | null {
   return contentHash === null ? null : record;
@@ -57,7 +57,7 @@ export async function doubtContents(tx: Tx, messages: readonly { id: number; ent
   for (const entity of new Set(messages.map((message) => message.entity))) await sweepAtNextPass(tx, entity);
 }
 
-/** What capture compares the next rows of these records with. */
+/** The content with which capture compares the next rows of these records. */
 export async function setContentHashes(
   tx: Tx,
   messages: readonly { id: number; contentHash: ContentHash }[],
@@ -76,14 +76,14 @@ export function mappingFingerprint(settings: Settings, entity: Entity): string {
 }
 
 /**
- * What an earlier Waybill made of the same settings. Records keep it until a sweep meets them: an upgrade is no change of the
- * mapping. When `mappingFingerprint` changes, what it was is kept here.
+ * The fingerprint that an earlier Waybill made of the same settings. Records keep it until a sweep meets them: an
+ * upgrade is no change of the mapping. When `mappingFingerprint` changes, what it was is kept here.
  */
 export function formerFingerprint(settings: Settings, entity: Entity): string {
   return hashOf(mappingOf(settings, entity));
 }
 
-/** What is known of a record, under today's fingerprint also where an earlier Waybill gave the same mapping another one. */
+/** The known content of a record, under today's fingerprint also where an earlier Waybill gave the same mapping another one. */
 export function underFingerprint<Known extends { mappingFingerprint: string }>(
   fingerprint: string,
   settings: Settings,
@@ -104,7 +104,7 @@ function mappingOf({ customers, orders, amounts, erp }: Settings, entity: Entity
   return { ...common, query: asked, fields: named, number, lines, currency, customer: fields?.customer_code };
 }
 
-/** What decides which customer's code an order carries. */
+/** The part that decides which customer's code an order carries. */
 function finderOfCustomer({ customers, orders }: Settings): object {
   if (customers.send === 'none') return {};
   return { customerKey: orders.customerKey, customers: { query: customers.query, key: customers.key } };

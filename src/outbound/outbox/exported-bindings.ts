@@ -12,7 +12,7 @@ export interface BindingRow extends Row {
   content_hash: string | null;
 }
 
-/** What is remembered of a record that was removed at the service. */
+/** The memory of a record that was removed at the service. */
 export interface ClosedBindingRow extends Row {
   entity: string;
   source_key: string;

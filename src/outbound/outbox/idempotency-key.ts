@@ -39,8 +39,8 @@ export const sentUnknownWhen = 1;
 const unknownLifetimeMs = -8_640_000_000_000_000;
 
 /**
- * How long the service remembers a key. Unless the settings say so it counts as forgotten at once, because a guess that is too
- * long makes second records.
+ * The time for which the service remembers a key. Unless the settings say so it counts as forgotten at once, because a
+ * guess that is too long makes second records.
  */
 export function keyLifetimeMs({ idempotency: { lifetimeHours } }: Pick<ServiceSettings, 'idempotency'>): number {
   return lifetimeHours === undefined ? unknownLifetimeMs : lifetimeHours * 3_600_000;
@@ -60,8 +60,8 @@ export function keyKnownUntil(firstSentAtMs: number, nowMs: number, keyLifetimeM
 export type Presentations = Readonly<Record<Entity, { header: string; body: string }>>;
 
 /**
- * What decides, besides its letters, whether a service recognises a key: name and quotes of the header, method and path of the
- * create, and the account. The field of a body is frozen with its bytes. Pure.
+ * The form in which a key is shown decides, besides its letters, if a service recognises it: name and quotes of the
+ * header, method and path of the create, and the account. The field of a body is frozen with its bytes. Pure.
  */
 export function presentationsOf({
   baseUrl,
@@ -90,7 +90,7 @@ export function presentationsOf({
   return { customer: of(endpoints.createCustomer), order: of(endpoints.createOrder) };
 }
 
-/** What the store knows of how the key of a message was shown. */
+/** The store's facts about the form in which the key of a message was shown. */
 export interface ShownKey {
   entity: Entity;
   /** The field of the body; null: a header, or it was never claimed. */
@@ -99,12 +99,15 @@ export interface ShownKey {
   presentedAs: string | null;
 }
 
-/** Whether the key would be shown in another way than before, so that the service may take it for another one. Pure. */
+/** True if the key would be shown in another way than before, so that the service may take it for another one. Pure. */
 export function isShownOtherwise({ entity, keyField, presentedAs }: ShownKey, presentations: Presentations): boolean {
   return presentedAs !== null && presentedAs !== presentations[entity][keyField ? 'body' : 'header'];
 }
 
-/** How long the service knows the key of this message: a key that is shown in another way counts as forgotten. Pure. */
+/**
+ * The time until which the service knows the key of this message: a key that is shown in another way counts as
+ * forgotten. Pure.
+ */
 export function keyLifetimeOf(
   service: Parameters<typeof presentationsOf>[0] & Parameters<typeof keyLifetimeMs>[0],
   shown: ShownKey,
@@ -112,7 +115,7 @@ export function keyLifetimeOf(
   return isShownOtherwise(shown, presentationsOf(service)) ? unknownLifetimeMs : keyLifetimeMs(service);
 }
 
-/** Whether sending the key again could make a second record. Pure. */
+/** True if sending the key again could make a second record. Pure. */
 export function mayBeForgotten(firstSentAtMs: number, nowMs: number, keyLifetimeMs: number): boolean {
   return keyKnownUntil(firstSentAtMs, nowMs, keyLifetimeMs) === null;
 }

@@ -44,18 +44,21 @@ export type ParkClass = (typeof parkClasses)[number];
 
 export type Operation = 'create' | 'update' | 'delete';
 
-/** What became of a record in the ERP, so that it has to go at the service. */
+/** The event of a record in the ERP for which it has to go at the service. */
 export type Removal = 'cancelled' | 'deleted';
 
-/** Whether the record of a removal is back. Pure. */
+/** True if the record of a removal is back. Pure. */
 export function isBack(removal: Removal, exists: boolean, isCancelled: boolean): boolean {
   return exists && (removal === 'deleted' || !isCancelled);
 }
 
-/** What a message waits for where no time is set: the end of the scan that found it, after which a brake may hold it, or a person. */
+/**
+ * The thing that a message waits for if no time is set: the end of the scan that found it, after which a brake may hold
+ * it, or a person.
+ */
 export type WaitsFor = 'scan' | 'person';
 
-/** When a message is worked on next. Of a parked conflict, the time is when its record is looked up. */
+/** When a message is worked on next. For a parked conflict, the time at which its record is looked up. */
 export type Schedule = { readonly at: number } | { readonly waitsFor: WaitsFor };
 
 /** The columns of a schedule; both are null of a message that has come to its end. */
@@ -74,7 +77,7 @@ export function parkedSchedule(parkClass: ParkClass, nowMs: number): Schedule {
   return parkClass === 'conflict' ? { at: nowMs } : { waitsFor: 'person' };
 }
 
-/** What the state machine needs to know of a message that is being sent. */
+/** The state machine's facts about a message that is being sent. */
 export interface SendingMessage {
   id: number;
   entity: Entity;
@@ -221,7 +224,7 @@ function provenRefusal(message: Pick<SendingMessage, 'claimedFrom'>): ParkClass 
   return message.claimedFrom === 'in_doubt' ? 'unproven' : 'refused';
 }
 
-/** Whether a message is parked because its key belongs to another record now than the one that the service has under it. */
+/** True if a message is parked because its key belongs to another record now than the one that the service has under it. */
 export function isOtherRecord(message: {
   state: MessageState;
   parkClass: ParkClass | null;

@@ -21,13 +21,13 @@ export interface NewMessage {
   mappingFingerprint: string;
   /** The mapped record as canonical JSON; null for a row that can't be mapped. */
   record: string | null;
-  /** Of the lines of an order, in the service's unit of money, so that the record need not be read to check an answer. */
+  /** The total of an order's lines, in the service's unit of money, so that the record need not be read to check an answer. */
   total?: string | null;
   /** Set for a create: its bytes are frozen here. An update is composed later. */
   idempotencyKey: string | null;
   /** When the same key and bytes went out before (`resync --force`). */
   firstSentAt?: number | null;
-  /** How its key was shown to the service then. */
+  /** The form in which its key was shown to the service then. */
   presentedAs?: string | null;
   /** Whatever is found or acknowledged of it proves nothing of its fields: an update follows. */
   isContentDoubted?: boolean;

@@ -54,10 +54,11 @@ interface PromotionTerms {
 }
 
 /**
- * A create was refused with proof, or can't go out as it is, while a newer revision was waiting behind it as an update: that one becomes the create,
- * also when it waits for a person (held, or not mappable): as an update it would wait for ever for the record. What waits as
- * another record under an old key waits no more: the service made nothing of the old one.
- * Not when the record is bound: then the refused one was a repetition, and the update finds its record at the service.
+ * A create was refused with proof, or can't go out as it is, while a newer revision was waiting behind it as an update:
+ * that one becomes the create, also when it waits for a person (held, or not mappable): as an update it would wait for
+ * ever for the record. A message that waits as another record under an old key waits no more: the service made nothing
+ * of the old one. Not when the record is bound: then the refused one was a repetition, and the update finds its record
+ * at the service.
  * @returns the id of the promoted message, or null
  */
 export async function promoteDependent(
@@ -96,7 +97,7 @@ export async function promoteDependent(
       `UPDATE outbox_message SET operation='create', generation=?, idempotency_key=?, body_hash=content_hash WHERE id=?`,
       [generation, createKey(installation, idle.entity, idle.sourceKey, generation), next.id],
     );
-  // Creates wait for no scan to end. What is parked stays so.
+  // Creates wait for no scan to end. A parked message stays so.
   await scheduleMessages(tx, [next.id], nowMs);
   await supersedeUnsent(tx, [idle.id], null, nowMs);
   return next.id;

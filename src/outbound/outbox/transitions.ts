@@ -8,9 +8,9 @@ import { sentUnknownWhen } from './idempotency-key.js';
 import { type ParkClass, type RequestOnRecord, scheduleColumns, type Transition } from './message.js';
 
 /**
- * The only file that changes the state of a message (`insertMessages` gives it the first one). Each function is one kind of move
- * and names the states it starts from: a message that has left them meanwhile stays as it is. What follows from a verdict is
- * decided by `settle`, what a person may do by `decideOperatorAction`.
+ * The only file that changes the state of a message (`insertMessages` gives it the first one). Each function is one
+ * kind of move and names the states it starts from: a message that has left them meanwhile stays as it is. The
+ * consequences of a verdict are decided by `settle`, and the choices of a person by `decideOperatorAction`.
  */
 
 /** A message as the audit names it. */
@@ -175,7 +175,7 @@ export async function doubtOlderEpochs(tx: Tx, epoch: number, now: ClockReading,
   return doubted;
 }
 
-/** What an older epoch claimed and never sent is as it was before the claim. @returns how many */
+/** A message that an older epoch claimed and never sent is as it was before the claim. @returns the number of them */
 export async function giveBackUnsent(tx: Tx, ids: readonly number[], epoch: number): Promise<number> {
   const guard = `state='sending' AND claim_epoch=${Math.trunc(epoch)} AND claimed_from IN ('pending','in_doubt')`;
   return run(tx, ids, 'state=claimed_from, attempts=attempts-1', [], guard);
@@ -187,7 +187,7 @@ export async function holdMessages(tx: Tx, ids: readonly number[], reason: Fact)
   await run(tx, ids, set, reasonValues(reason), "state='pending'");
 }
 
-/** What was found about a parked message says more of it than the answer that parked it. */
+/** The finding about a parked message says more of it than the answer that parked it. */
 export async function reclassifyParked(
   tx: Tx,
   id: number,
@@ -201,8 +201,8 @@ export async function reclassifyParked(
 type OperableState = 'pending' | 'in_doubt' | 'parked';
 
 /**
- * Messages wait for a person because nothing proves whether they took effect. Where the first try is not on record, it counts as
- * older than the lifetime of any key.
+ * Messages wait for a person because nothing proves whether they took effect. If the first try is not on record, it
+ * counts as older than the lifetime of any key.
  */
 export async function parkAsUnproven(tx: Tx, from: OperableState, ids: readonly number[], reason: Fact) {
   const set = `state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), ${reasonSet}, ${waitsForPerson}`;

@@ -7,7 +7,7 @@ import type { Tx } from '../../store/store.js';
 import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { type MessageName, parkAsUnproven } from '../outbox/transitions.js';
 
-/** What the service answered to creates of customers that may have been sent before, under the same key. */
+/** The service's answers to creates of customers that may have been sent before, under the same key. */
 export interface ResentCustomers {
   acknowledged: number;
   /** It refused them, because they exist already. */
@@ -19,8 +19,8 @@ const leastExisting = 3;
 const leastShare = 0.9;
 
 /**
- * Whether the service has evidently forgotten its keys, or never heeds them. Pure. A service that remembers the key of a customer
- * repeats its acknowledgement; only one that does not finds that the customer exists.
+ * True if the service has evidently forgotten its keys, or never heeds them. Pure. A service that remembers the key of
+ * a customer repeats its acknowledgement; only one that does not finds that the customer exists.
  */
 export function areKeysForgotten({ acknowledged, existed }: ResentCustomers): boolean {
   return existed >= leastExisting && existed / (existed + acknowledged) >= leastShare;
@@ -73,7 +73,7 @@ export async function doubtOrderKeys(
   return canLookUp ? 0 : ids.length;
 }
 
-/** Whether orders still wait for what became of them at a service that has forgotten their keys. */
+/** True if orders still wait for the result of a look-up at a service that has forgotten their keys. */
 export async function areOrdersDoubted(tx: Tx): Promise<boolean> {
   return (await tx.value(`SELECT 1 FROM outbox_message WHERE ${doubted} LIMIT 1`)) !== undefined;
 }

@@ -67,9 +67,9 @@ export async function forgetPresumption(tx: Tx, since: number): Promise<void> {
 }
 
 /**
- * Decides what becomes of every create that the lost store may have sent, with a line in the audit
- * for each. What goes out again is followed by an update; what is looked up, or found by a person,
- * is doubted when it is found: see `fromBeforeRecovery`.
+ * Decides what becomes of every create that the lost store may have sent, with a line in the audit for each. A message
+ * that goes out again is followed by an update; one that is looked up, or found by a person, is doubted when it is
+ * found: see `fromBeforeRecovery`.
  */
 export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, now: ClockReading): Promise<number> {
   const reason: Fact = { code: 'perhaps_sent_before_loss', isProvable: fate.to === 'in_doubt' };
@@ -141,11 +141,10 @@ async function noteFirstSent(tx: Tx, which: string, atMs: number): Promise<void>
 }
 
 /**
- * Forgets what the service was believed to hold of these bound records, because an update may have
- * been sent that this store does not know: the next capture sends every field of them. Frozen bytes
- * that may go out again prove nothing when they are acknowledged: the service may repeat an answer
- * that it gave before something newer. What waits of an adopted record said single fields, and
- * would say all of them now: it is judged anew.
+ * Forgets what the service was believed to hold of these bound records, because an update may have been sent that this
+ * store does not know: the next capture sends every field of them. Frozen bytes that may go out again prove nothing
+ * when they are acknowledged: the service may repeat an answer that it gave before something newer. A waiting update of
+ * an adopted record said single fields, and would say all of them now: it is judged anew.
  */
 export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly string[]): Promise<void> {
   if (sourceKeys.length === 0) return;
@@ -171,8 +170,8 @@ export async function markRecovered(tx: Tx): Promise<void> {
 }
 
 /**
- * Whether a store that was lost may have sent this message, and changes to its record after it:
- * then its existence at the service says nothing about its fields.
+ * True if a store that was lost may have sent this message, and changes to its record after it: then its existence at
+ * the service says nothing about its fields.
  */
 export async function fromBeforeRecovery(tx: Tx): Promise<(messageId: number) => boolean> {
   const known = await readStoreInfos(tx, ['recovery', 'recovered_to']);

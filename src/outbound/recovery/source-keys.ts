@@ -7,8 +7,8 @@ import type { Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 
 /**
- * What the source keys of an entity mean: which columns of which database. Under other keys every record would look new and go
- * out a second time, so the store remembers the meaning from the first capture on.
+ * The meaning of the source keys of an entity: the columns of which database. Under other keys every record would look
+ * new and go out a second time, so the store remembers the meaning from the first capture on.
  */
 interface SourceKeys {
   erp: string;
@@ -17,9 +17,9 @@ interface SourceKeys {
   renaming?: Renaming;
 }
 
-/** How far the records of an entity have come on their way to other keys. */
+/** The progress of an entity's records on their way to other keys. */
 interface Renaming {
-  /** What all of them begin with before each gets its new key. */
+  /** The prefix of all of them before each gets its new key. */
   mark: string;
   /** All of them do. */
   isMarked: boolean;
@@ -94,7 +94,7 @@ export async function formerName(
   return null;
 }
 
-/** Whether the store knows any record of a source; of any source, where none is named. */
+/** True if the store knows any record of a source; of any source, if none is named. */
 async function isAnyKnown(tx: Tx, entity: Entity, source: string): Promise<boolean> {
   for (const table of ['binding', 'closed_binding', 'outbox_message']) {
     const statement = `SELECT 1 FROM ${table} WHERE entity=? AND source_key LIKE ? LIMIT 1`;
@@ -129,7 +129,7 @@ export async function sourceKeysProblem(tx: Tx, settings: KeySettings, erp: stri
   return `${what}. Put ${back} back. Or, if each key still names the same record, say ${steps}; without --same if the keys have other values now`;
 }
 
-/** Whether the store remembers exactly these keys. */
+/** True if the store remembers exactly these keys. */
 async function isBound(tx: Tx, settings: KeySettings, erp: string): Promise<boolean> {
   const used = entities.filter((entity) => entity === 'order' || settings.customers.send !== 'none');
   const names = used.map((entity) => infoName(entity, settings.source));

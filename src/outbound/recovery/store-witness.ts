@@ -12,7 +12,7 @@ import { deleteStoreInfo, readStoreInfo, writeStoreInfo } from '../../store/stor
 import { writeWholeFile } from '../../store/whole-file.js';
 import { forgetPresumption, presumeSent } from './recover-messages.js';
 
-/** What is known outside of the store about how far it had come: it shows when the store is lost, or an older copy of itself. */
+/** The knowledge outside of the store about its progress: it shows when the store is lost, or an older copy of itself. */
 export interface Witness {
   /** The name that the store gave to itself when it was made. */
   incarnation: string;
@@ -63,7 +63,7 @@ export async function writeWitness(file: string, witness: Witness): Promise<void
   await writeWholeFile(file, (handle) => handle.writeFile(`${JSON.stringify(witness)}\n`), { replaces: true });
 }
 
-/** How the store sees itself. */
+/** The store's view of itself. */
 interface StoreTrace {
   incarnation: string;
   auditId: number;
@@ -322,7 +322,7 @@ interface StoreRow extends Omit<StoreTrace, 'hadWitness'> {
   rekeyedAt?: number;
 }
 
-/** How far the store has come, and whether it is held: one statement, because it is asked for every few seconds. */
+/** The progress of the store, and its hold: one statement, because it is asked for every few seconds. */
 async function traceOf(tx: Tx): Promise<StoreRow> {
   const rows = await tx.select<{ name: string; value: string | null }>(
     `SELECT name, value FROM store_info WHERE name IN ('incarnation', 'witnessed', 'predecessors', 'recovery', 'rekeyed_at')
@@ -357,7 +357,10 @@ async function readPredecessors(tx: Tx): Promise<string[]> {
   return JSON.parse((await readStoreInfo(tx, 'predecessors')) ?? '[]');
 }
 
-/** What is committed later than this before a power cut may be missing from the witness, and so from a restored copy unseen. */
+/**
+ * Lines that are committed later than this before a power cut may be missing from the witness, and so from a restored
+ * copy unseen.
+ */
 const everyMs = 3_000;
 
 /** Compares the store with its witness when a process begins, and keeps the witness up to date until it ends. */

@@ -117,7 +117,7 @@ export async function foreseeTakeOver(
 ): Promise<ForeseenTakeOver> {
   const isSuccessor = await store.read('compare the lineage', (tx) => comesAfter(tx, hold, exported));
   const foreseen = { ...nothingTakenOver(), removed: 0 };
-  /** By record: the revision at which the file has bound it so far. By id: the record. */
+  /** The revision at which the file has bound each record so far. The record of each id. */
   const revisions = new Map<string, number>();
   const keysById = new Map<string, string>();
   let added = 0;
@@ -218,7 +218,7 @@ export interface RefusedBinding extends BindingClaim {
   boundTo?: string;
 }
 
-/** So many are named; all are counted and on the audit. */
+/** The number of records that are named; all are counted and on the audit. */
 const maxRefused = 100;
 
 interface TakenOverBindings {
@@ -329,7 +329,7 @@ async function closeMadeAnew(tx: Tx, entity: Entity, exported: readonly BindingR
   );
 }
 
-/** By key: the id of a record here that these rows say is another one, of the same generation. */
+/** The id of a record here that these rows say is another one, of the same generation, by key. */
 async function otherIds(tx: Tx, entity: Entity, given: readonly BindingRow[]): Promise<Map<string, string>> {
   if (given.length === 0) return new Map();
   const rows = await tx.rows<{ sourceKey: string; serviceId: string; generation: number }>(
@@ -345,9 +345,8 @@ async function otherIds(tx: Tx, entity: Entity, given: readonly BindingRow[]): P
 }
 
 /**
- * Takes over removals that were exported, unless the store knows something newer. What still waits
- * to be said of these records is closed: a row that is there is captured as a new record, with the
- * key of the next generation.
+ * Takes over removals that were exported, unless the store knows something newer. Open messages about these records are
+ * closed: a row that is there is captured as a new record, with the key of the next generation.
  * @returns how many were news
  */
 async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], closing: Closing): Promise<number> {
@@ -385,7 +384,7 @@ interface Closing {
   endWrites(tx: Tx, messageIds: readonly number[], nowMs: number): Promise<void>;
 }
 
-/** What an export says of a record: at this revision it was acknowledged, or removed. */
+/** An export's line about a record: at this revision it was acknowledged, or removed. */
 interface Proof {
   source_key: string;
   revision: number;

@@ -146,7 +146,7 @@ AbortSignal.timeout = (ms) => {
 // ---- What a process is -----------------------------------------------------------------------------------------------
 
 const own = process;
-/** What a process sees of itself. The global stands for whichever of them runs; its exit code can't be redefined in place. */
+/** A process's view of itself. The global stands for whichever of them runs; its exit code can't be redefined in place. */
 globalThis.process = new Proxy(own, {
   get: (target, name) => {
     const one = running.getStore();
@@ -277,7 +277,7 @@ export interface Listening {
   owner: SimProcess;
   server: { emit(event: string, ...given: unknown[]): boolean };
 }
-/** By port, on the one machine. */
+/** The listeners by port, on the one machine. */
 export const listening = new Map<number, Listening>();
 const portOf = new WeakMap<object, number>();
 
@@ -345,7 +345,7 @@ function fault(code: DiskFault, path: unknown): Error {
   return Object.assign(new Error(`${code}: simulated, '${String(path)}'`), { code, syscall: 'write', path });
 }
 
-/** What the system tells of its processes. */
+/** The system's view of its processes. */
 function told(path: string): string | null {
   const one = running.getStore();
   if (!one) return null;

@@ -27,11 +27,11 @@ export const running = new AsyncLocalStorage<SimProcess>();
 export class Machine {
   /** Time since the history began, which nobody can set. */
   elapsedMs = 0;
-  /** How far the clock on the wall has been set away from it. */
+  /** The distance by which the clock on the wall has been set away from it. */
   wallOffsetMs = 0;
   /** The same of the ERP's clock, which is another machine's. */
   erpOffsetMs = 0;
-  /** How long the machine slept: the monotonic clock does not count that. */
+  /** The time for which the machine slept: the monotonic clock does not count that. */
   sleptMs = 0;
   readonly processes: SimProcess[] = [];
   #signs = 0;
@@ -139,7 +139,7 @@ export function replaceMachine(next: Machine): void {
   current = next;
 }
 
-/** What strikes a process when it comes to its nth point. */
+/** The strike on a process when it comes to its nth point. */
 export interface Strike {
   nth: number;
   what: 'kill' | 'freeze';

@@ -152,13 +152,13 @@ export function unknownValues(commands: readonly Command[]): string[] {
   ]);
 }
 
-/** What is left out and does not exist. */
+/** Left out, and absent from the tables. */
 export function staleNames(commands: readonly Command[]): string[] {
   const names = new Set(everyCommand(commands).flatMap(({ name }) => [name, name.split(' ')[0] as string]));
   return Object.keys(leftOut).filter((name) => !names.has(name));
 }
 
-/** Where a command is struck: anywhere, or not at all. */
+/** The place of the strike on a command: anywhere, or none. */
 export function drawStrike(dice: Dice): Strike | null {
   if (!dice.chance(0.2)) return null;
   // As often between 4 and 8 as between 40 and 80.

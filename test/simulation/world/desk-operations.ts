@@ -80,7 +80,7 @@ async function sayTruthfully(world: World, dice: Dice, action: string): Promise<
   return act(world, { action, ...recordOf(message), ...(serviceId ? { serviceId } : {}) });
 }
 
-/** What needs no look at the service, because nobody claims anything by it. */
+/** Actions that need no look at the service, because nobody claims anything by them. */
 const harmless = ['retry', 'look_up', 'reconcile', 'held_invoices'];
 
 async function actHarmlessly(world: World, dice: Dice, action: string): Promise<string | null> {
@@ -108,7 +108,7 @@ const page = (path: string): Operation => {
 /** Actions that the product's own table has, and those that confirm what is held. */
 const actions = [...new Set([...operatorActions, ...harmless, ...Object.values(actionOf)])];
 
-/** What people do at the desk, by the requests that their browser would make. */
+/** The deeds of people at the desk, by the requests that their browser would make. */
 export const deskOperations: Operations = {
   ...Object.fromEntries(
     routes
@@ -124,7 +124,7 @@ export const deskOperations: Operations = {
   ),
 };
 
-/** What the product's own tables have, and nobody has thought of. */
+/** Entries of the product's own tables that nobody has thought of. */
 export function deskAmiss(): string[] {
   const said = [...harmless, ...Object.values(actionOf)];
   const paths = routes.map(({ path }) => path);

@@ -22,7 +22,7 @@ const nameOf = ({ id, number, ref }: OrderRow) => `order ${id} (${number}, ${ref
 const oddTexts = ['', ' ', 'ö€漢', '🙂'.repeat(5), 'x'.repeat(300), 'a\u0000b', "'; --", '=1+1', 'line\nbreak', null];
 const oddFigures = ['0', '-1', '2.5', '1e3', '', 'many', '99999999999999999999', '95', null];
 
-/** What people do in an ERP all day. */
+/** The deeds of people in an ERP all day. */
 export const orderOperations: Operations = {
   'create an order': ({ erp }, dice) => {
     erp.addOrder(dice);
@@ -38,7 +38,7 @@ export const orderOperations: Operations = {
   }),
 };
 
-/** What people, imports and the database itself do in the ERP. */
+/** The operations of people, imports and the database itself in the ERP. */
 export const erpOperations: Operations = {
   'create an order that commits late': ({ erp }, dice) => {
     const agoMs = dice.pick([1, 5, 20, 90]) * minuteMs;

@@ -18,7 +18,7 @@ export interface OrderRow {
   currency: string;
   total: string;
   remark: string | null;
-  /** What this order is, whatever people call it: given once, never changed and never given again. */
+  /** The identity of this order, whatever people call it: given once, never changed and never given again. */
   ref: string;
   created_at: string;
   updated_at: string;
@@ -44,7 +44,7 @@ const schema = `
 export const mostOrders = 9;
 const mostCustomers = 4;
 
-/** What the ERP was at a moment: a backup of it. */
+/** The ERP at a moment: a backup of it. */
 type Backup = Record<'customers' | 'orders' | 'lines', Record<string, unknown>[]>;
 
 /** The ERP, in a SQLite file that Waybill reads by itself, and the people who work with it. */
@@ -62,7 +62,7 @@ export class Erp {
   #lastCustomerId: number;
   /** An order whose lines are still to be saved. */
   #halfSaved: { id: number; lines: Line[] }[] = [];
-  /** What got another key, or another number or code, by its ref. */
+  /** The records that got another key, or another number or code, by ref. */
   readonly moved = new Set<string>();
   readonly renamed = new Set<string>();
   /** When each order last became or ceased to be what may be sent, by its ref. */
@@ -91,7 +91,7 @@ export class Erp {
     this.database.exec(tables.join('\n'));
   }
 
-  /** What Waybill wrote of an order, by the order's key. */
+  /** Waybill's writes about an order, by the order's key. */
   written(): { order_key: string; service_order_id: string | null }[] {
     if (this.#schema === schema) return [];
     return this.database.prepare('SELECT order_key, service_order_id FROM waybill_orders').all() as {

@@ -46,7 +46,7 @@ export async function heal(
   await machineOperations['stop the daemon']?.(world, dice);
   world.endQuietHours();
   for (const one of machine.processes) one.kill();
-  // What the witness missed shows now.
+  // Lines that the witness missed show now.
   await world.pass(minuteMs);
   let rest = await untilQuiet(world, () => resume(world));
   const doubted = inStore(world, "SELECT 1 FROM outbox_message WHERE state='in_doubt'").length > 0;
@@ -117,7 +117,7 @@ async function help(world: World, dice: Dice, tell: (line: string) => void): Pro
   if ((status?.brakes ?? []).length > 0)
     for (const entity of ['customers', 'orders'])
       await world.command(['confirm', entity, '--reason', 'looked at all of them', '--yes']);
-  // What is held without a message of its own.
+  // Holds without a message of their own.
   await world.command(['confirm', 'invoices', '--reason', 'looked at it', '--yes']);
   if (parked.length > 0) await world.command(['outbox', 'retry', '--state', 'parked', '--reason', 'again', '--yes']);
 }

@@ -82,7 +82,7 @@ export const timeOperations: Operations = {
   },
 };
 
-/** What happens to the machine, its clock, its disk and its processes. */
+/** Operations on the machine, its clock, its disk and its processes. */
 export const machineOperations: Operations = {
   'start the daemon': async (world) => {
     if (world.daemon?.isThere) return null;

@@ -1,7 +1,7 @@
 import type { Dice } from './dice.js';
 import type { World } from './world.js';
 
-/** One step of a history. What it does is drawn from its own seed and from the world as it finds it. */
+/** One step of a history. The operation draws its details from its own seed and from the world as it finds it. */
 export interface Step {
   name: string;
   seed: number;

@@ -35,7 +35,7 @@ export async function listed(world: World, ...filter: string[]): Promise<Listed[
   );
 }
 
-/** What a person finds who looks at the service for the record that the ERP has under this key. */
+/** The findings of a person who looks at the service for the record that the ERP has under this key. */
 function lookFor(
   whole: World,
   { entity, sourceKey }: Pick<Listed, 'entity' | 'sourceKey'>,
@@ -65,10 +65,10 @@ function hasAnotherKey(whole: World, { entity, sourceKey }: Listed): boolean {
   return row !== undefined && row !== false && (keysWereRespelled || erp.moved.has(row.ref));
 }
 
-/** What somebody who has looked may say of a message. */
+/** The choices of a person who has looked at a message's record. */
 export type Verdict = 'confirm' | 'discard' | 'delivered' | 'not delivered' | 'rekey';
 
-/** What is so, as a person finds it at the service. @returns null: there is nothing to say */
+/** The truth, as a person finds it at the service. @returns null: there is nothing to say */
 export async function judge(world: World, message: Listed): Promise<{ is: Verdict; serviceId: string | null } | null> {
   const found = lookFor(world, message);
   const { parkClass, operation } = message;
@@ -119,7 +119,10 @@ function holdsWhatTheErpSays(whole: World, { entity, sourceKey }: Listed, found:
   return isDeepStrictEqual(JSON.parse(JSON.stringify(found.fields)), JSON.parse(JSON.stringify(wanted ?? null)));
 }
 
-/** Whether what is held may go: a new record that is not there yet, a change of the very record, or the removal of one that is gone. */
+/**
+ * True if a held change may go: a new record that is not there yet, a change of the very record, or the removal of one
+ * that is gone.
+ */
 async function isWhatIsBound(world: World, message: Listed, found: ServiceRecord | null | undefined): Promise<boolean> {
   const { entity, sourceKey, operation } = message;
   if (operation === 'create') return found === null;
@@ -148,7 +151,7 @@ const exported = ({ folder }: World) => join(folder, 'files', 'bindings.jsonl');
 /** Nothing was ever sent from here. */
 const isFirstInstallation = ({ service }: World) => service.arrivals.every(({ method }) => method === 'GET');
 
-/** What a person does who knows what they do, and says only what is so. */
+/** The deeds of a person who knows the work, and says only true things. */
 export const operatorOperations: Operations = {
   'somebody looks at the service and resolves': async (world, dice) => {
     const waiting = (await listed(world, '--state', 'parked'))?.filter(
@@ -235,7 +238,7 @@ export const operatorOperations: Operations = {
   },
 };
 
-/** What is done all day: the commands that do Waybill's work. */
+/** The commands that run all day. */
 export const workOperations: Operations = {
   'waybill sync, as by cron': async (world, dice) => told(await world.command(['sync'], drawStrike(dice))),
   'waybill captures': async (world, dice) => told(await world.command(['sync', 'capture'], drawStrike(dice))),

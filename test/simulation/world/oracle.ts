@@ -8,8 +8,8 @@ import { pendings } from './settings-operations.js';
 import type { World } from './world.js';
 
 /*
- * What must be so, judged by the world alone: by the ERP's rows, the service's records and requests, and what Waybill itself
- * says to whoever asks. Each finding begins with its kind and a colon.
+ * The truths of a sound world, judged by the world alone: by the ERP's rows, the service's records and requests, and
+ * Waybill's own words to whoever asks. Each finding begins with its kind and a colon.
  */
 
 const dayMs = 86_400_000;
@@ -140,7 +140,7 @@ function isCustomerClosed(world: World, { customer_id: id }: OrderRow): boolean 
   return id !== null && world.discarded.has(`customer ${world.customerKeyOf({ id })}`);
 }
 
-/** What Waybill says of a record to whoever asks. */
+/** Waybill's words about a record to whoever asks. */
 interface Explained {
   where: string;
   why: string[];
@@ -149,7 +149,7 @@ interface Explained {
   messages: { state: string; parkClass: string | null; reason: string | null; operation: string }[];
 }
 
-/** What must be so when everything works again, nobody does anything, and time has passed. */
+/** The truths when everything works again, nobody does anything, and time has passed. */
 export async function wrongAtRest(world: World, isHelped: boolean): Promise<{ wrong: string[]; open: number }> {
   const open = jsonOf<{ messages: Listed[] }>(await world.command(['outbox', '--limit', '1000', '--json']))?.messages;
   if (!open) {
@@ -174,7 +174,7 @@ async function everywhere(world: World, ask: (view: World) => Promise<string[]>)
 function mustBeAtService(world: World, order: OrderRow): boolean {
   if (!isEligible(world, order) || isOdd(world, order)) return false;
   if (world.discarded.has(`order ${world.keyOf(order)}`)) return false;
-  // What people change there by hand is theirs.
+  // Edits by hand there are their makers' business.
   return !world.service.records.some(({ fields, isEdited }) => isEdited && fields.ref === order.ref);
 }
 
@@ -255,7 +255,7 @@ async function wrongMessages(world: World, open: readonly Listed[], isHelped: bo
     doubted > 0 && ((await countStranded(world)) >= doubted || (!isHelped && (await isNotLive(world))));
   for (const message of open) {
     if (message.state === 'sending') wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still sending`);
-    // What a person has to settle first is said.
+    // A decision that a person has to make first is named.
     if (message.state === 'in_doubt' && !isForPerson)
       wrong.push(`stuck: ${message.entity} ${message.sourceKey} is still in doubt`);
     if (isHelped && message.state === 'pending') {
@@ -267,7 +267,7 @@ async function wrongMessages(world: World, open: readonly Listed[], isHelped: bo
   return wrong;
 }
 
-/** What Waybill takes a record of the service for. */
+/** Waybill's view of a record of the service. */
 export function wrongBindings(whole: World): string[] {
   const { service, excused } = whole;
   const bindings = readStore<{ entity: string; source_key: string; service_id: string }>(
@@ -296,7 +296,7 @@ export function wrongBindings(whole: World): string[] {
   return wrong;
 }
 
-/** What Waybill has written into the ERP of an order is about that order. */
+/** Waybill's writes into the ERP about an order are about that order. */
 export function wrongWritten(world: World): string[] {
   const { erp, service, excused } = world;
   return erp.written().flatMap(({ order_key: key, service_order_id: id }) => {
@@ -321,7 +321,7 @@ export async function wrongStatus(world: World): Promise<string[]> {
   const { daemon } = world;
   const daemonSays = daemon?.isThere ? '' : `; the daemon: ${daemon?.exitCode} ${daemon?.err.slice(0, 300)}`;
   const said = `${checked.process.out.trim()} (exit ${checked.process.exitCode}${daemonSays})`;
-  // What is pending may wait for an hour that somebody chose.
+  // A pending message may wait for an hour that somebody chose.
   if (checked.process.exitCode === 0 && waiting.some(({ state }) => state === 'parked' || state === 'in_doubt'))
     return [`silent: status --check says ${said}, and ${waiting.map(({ state, n }) => `${n} ${state}`).join(', ')}`];
   if (checked.process.exitCode === 2 && waiting.length === 0)
@@ -380,7 +380,7 @@ function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** What Waybill says of a command's end that no command may say. */
+/** The ends that no command may have. */
 export function wrongCommands(world: World): string[] {
   const wrong: string[] = [];
   for (const { argv, process, hangs } of world.commands.splice(0)) {

@@ -8,7 +8,7 @@ import type { World } from './world.js';
 
 const scopes: Weather['only'][] = ['all', 'writes', 'reads', 'orders', 'customers', 'invoices'];
 
-/** What comes over single requests. */
+/** The fates of single requests. */
 const weather: Operations = Object.fromEntries(
   fates.map((fate) => [
     `the service: ${fate}`,
@@ -56,7 +56,7 @@ async function announcePayment(world: World, dice: Dice): Promise<string | null>
   );
 }
 
-/** What the service, the people there, and the way to it do. */
+/** The deeds of the service, the people there, and the way to it. */
 export const serviceOperations: Operations = {
   ...weather,
   'the service is well again': ({ service }) => {

@@ -2,25 +2,25 @@ import type { Machine } from '../machine/machine.js';
 
 type Fields = { [name: string]: unknown };
 
-/** How this service is, for as long as the history lasts. */
+/** The nature of this service, for as long as the history lasts. */
 export interface Personality {
-  /** How long it remembers a key; null: it does not look at keys. */
+  /** The time for which it remembers a key; null: it does not look at keys. */
   keyLifetimeMs: number | null;
   comparesBodies: boolean;
   /** The status of a repeated answer. */
   replayStatus: 'as first' | 200;
   /** Which answers it repeats for a key. */
   stores: 'successes' | 'refusals' | 'all';
-  /** What it calls a customer. */
+  /** The name that it gives a customer. */
   customerIds: 'code' | 'own';
-  /** Whether an order can be looked up, and how soon a new record is found. */
+  /** The look-up of an order, and the delay until a new record is found. */
   lookUp: 'none' | 'at once' | 'late';
   lagMs: number;
   updates: 'PATCH' | 'PUT';
   limit: { requests: number; perMs: number } | null;
   /** It refuses with 200 and a flag. */
   flagsRefusals: boolean;
-  /** What was removed stays readable, with a state that says so. */
+  /** A removed record stays readable, with a state that says so. */
   keepsRemoved: boolean;
   /** The list of invoices comes in another order at every request. */
   shiftsLists: boolean;
@@ -34,7 +34,7 @@ export interface Personality {
   hasDesk: boolean;
   /** The ERP is told what became of its records. */
   writesBack: boolean;
-  /** What it is told of records that are cancelled or deleted. */
+  /** The requests that it gets about records that are cancelled or deleted. */
   removals: Record<'orders' | 'customers', Record<'onCancelled' | 'onDeleted', 'nothing' | 'delete'>>;
 }
 
@@ -69,7 +69,7 @@ export type Fate = (typeof fates)[number];
 /** A fate that waits for requests. */
 export interface Weather {
   fate: Fate;
-  /** Of so many requests. */
+  /** The number of requests per window. */
   left: number;
   only: 'all' | 'writes' | 'reads' | 'orders' | 'customers' | 'invoices';
   /** Only of requests that hold this text. */
@@ -98,7 +98,7 @@ export interface ServiceRecord {
   madeBy: 'waybill' | 'hand';
   madeAtMs: number;
   removedAtMs: number | null;
-  /** What changed it, in order, for the story. */
+  /** The changes to it, in order, for the story. */
   touchedBy: string[];
   /** Somebody at the service changed it by hand. */
   isEdited: boolean;
@@ -131,7 +131,7 @@ export class Service {
   readonly invoices: Invoice[] = [];
   readonly arrivals: Arrival[] = [];
   weather: Weather[] = [];
-  /** What the service itself saw that may never happen. */
+  /** The service's own observations that may never happen. */
   readonly wrong: string[] = [];
   readonly limitBrokenAtMs: number[] = [];
   /** Asked of every write that takes effect. */
@@ -240,7 +240,7 @@ export class Service {
     return this.#wrap(fate, this.#write(arrival, fate), say);
   }
 
-  /** What becomes of an answer on its way. */
+  /** The fate of an answer on its way. */
   #wrap(fate: Fate | null, answer: Answer | 'silence', say: (status: number, body: Fields | string) => Reply): Reply {
     if (answer === 'silence') return 'silence';
     const { status, body } = answer;

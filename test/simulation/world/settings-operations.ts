@@ -92,7 +92,7 @@ export const settingsLeftOut: Readonly<Record<string, string>> = {
 
 export const isLeftOut = (path: string) => Object.keys(settingsLeftOut).some((start) => path.startsWith(start));
 
-/** What is left out and does not exist, and what nobody knows how to draw. */
+/** Left out, absent from the tables, or not drawable by anybody. */
 export function settingsAmiss(): string[] {
   const paths = settingList.map(({ path }) => path);
   const stale = Object.keys(settingsLeftOut).filter((start) => !paths.some((path) => path.startsWith(start)));
@@ -165,7 +165,7 @@ export const pendings: Record<string, (status: string) => boolean> = {
   "status <> 'cancelled'": (status) => status !== 'cancelled',
 };
 
-/** What whoever looks after Waybill changes in its settings. */
+/** The changes that administrators make in the settings. */
 export const settingsOperations: Operations = {
   ...Object.fromEntries(
     drawnSettings.map((entry) => [

@@ -5,9 +5,9 @@ import type { Personality } from './service.js';
 // biome-ignore lint/suspicious/noExplicitAny: as it stands in the file
 export type SettingsTree = { [name: string]: any };
 
-/** How long a request may take. */
+/** The longest time for a request. */
 export const deadlineMs = 5_000;
-/** How long the service may work on one that nobody waits for any more. */
+/** The time for which the service may work on one that nobody waits for any more. */
 export const maxProcessingMs = 120_000;
 export const webhookPort = 8787;
 export const webhookSecret = Buffer.from('a simulated secret of 32 bytes..').toString('base64');

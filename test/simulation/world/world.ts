@@ -12,10 +12,10 @@ import { deadlineMs, presentations, type SettingsTree, settingsFor, webhookSecre
 
 const minuteMs = 60_000;
 
-/** What the command line is asked to do; handed in, because the product is loaded after the machine is in its place. */
+/** The runner of a command line; handed in, because the product is loaded after the machine is in its place. */
 export type Run = (argv: readonly string[]) => Promise<number>;
 
-/** What came of a command. */
+/** The outcome of a command. */
 export interface Ended {
   argv: readonly string[];
   process: SimProcess;
@@ -40,9 +40,9 @@ export class World {
   onCommand: ((ended: Ended) => void) | null = null;
   daemon: SimProcess | null = null;
   readonly commands: Ended[] = [];
-  /** What was seen that may never be, as it happened. */
+  /** Observations that may never be, as they happened. */
   readonly wrong: string[] = [];
-  /** How many backups of the store were taken. */
+  /** The number of backups of the store. */
   copies = 0;
   lostWitness = false;
   /** Somebody said something about records, so that what follows need not follow from what the service did. */
@@ -51,7 +51,7 @@ export class World {
   isSafe = false;
   /** The settings gave all orders other keys. */
   keysWereRespelled = false;
-  /** How the query of orders shows their key. */
+  /** The form of the key in the query of orders. */
   presentation = 'id';
   /** The list that the last comparison showed. */
   lastFingerprint: string | null = null;
@@ -78,7 +78,7 @@ export class World {
   readonly lastPendings = new Set<unknown>();
   /** Records of which a person said what is not so, or asked for what may cost them. */
   readonly excused = new Set<string>();
-  /** What people closed without sending it. */
+  /** Messages that people closed without sending. */
   readonly discarded = new Set<string>();
   private lastPid = 1000;
   private lastSettings = '';
@@ -137,7 +137,7 @@ export class World {
     return (key.startsWith('branch~') && this.branch) || this;
   }
 
-  /** What a command needs to know of a bare key: two sources may have it. */
+  /** The further arguments for a bare key: two sources may have it. */
   sourceOption(key: string): string[] {
     return this.branch && !key.startsWith('branch~') ? ['--source', 'default'] : [];
   }
@@ -147,7 +147,7 @@ export class World {
     return (Number(ref.slice(4)) > 1000 && this.branch) || this;
   }
 
-  /** What an administrator of the ERP does once, as Waybill asks. */
+  /** The one-time commands of an administrator of the ERP, as Waybill asks. */
   async prepareWriteBack(): Promise<void> {
     this.settings.writeBack = { enabled: true };
     if (!this.writeSettings()) return;
@@ -175,7 +175,7 @@ export class World {
     return true;
   }
 
-  /** What waits for an hour that somebody chose waits no longer. */
+  /** A message that waits for an hour that somebody chose waits no longer. */
   endQuietHours(): void {
     if (!this.settings.schedule?.quietHours?.length) return;
     const { settingsChangedAtMs } = this;
@@ -218,7 +218,7 @@ export class World {
     return ended;
   }
 
-  /** What the settings call an order, as docs/mapping.md says. */
+  /** The settings' name of an order, as docs/mapping.md says. */
   keyOf({ id, okey }: Pick<OrderRow, 'id' | 'okey'>): string {
     const shown = (presentations[this.presentation] ?? String)(id);
     const { key } = this.settings.orders;

@@ -16,7 +16,7 @@ import { takeOver } from '../take-over.js';
 import { lookForWork } from '../waits.js';
 import { takePlaces } from './take-places.js';
 
-/** How often a node says what it needs, and looks after the others. */
+/** The interval at which a node tells its needs, and looks after the others. */
 const beatMs = 1_000;
 
 /** The limits in one text: all nodes have to keep the same. */
@@ -48,7 +48,10 @@ export class Membership {
   #isOver = false;
   /** Epochs whose processes were gone at the last beat: what they sent has arrived by now. */
   #ended: ReadonlySet<number> = new Set();
-  /** What long limits still count of nodes and deliverers that are gone: when each was answered, by the monotonic clock. */
+  /**
+   * The requests of nodes and deliverers that are gone, as long limits still count them: the time of each answer, by
+   * the monotonic clock.
+   */
   #recalled: { alive: string; answeredAtMs: readonly number[] } = { alive: '', answeredAtMs: [] };
 
   /** @param lost called when another process has taken the lease */
@@ -62,7 +65,7 @@ export class Membership {
   async begin(limiter: RateLimiter): Promise<void> {
     if (this.#limiter) return;
     limiter.share.set([], 1);
-    // What an earlier epoch of this process used of long limits is counted from the record.
+    // The use of long limits by an earlier epoch of this process is counted from the record.
     limiter.recall([], longestRestMs);
     this.#limiter = limiter;
     await this.#beat(limiter);
@@ -88,7 +91,7 @@ export class Membership {
     return { news: first(news, most), backlog: first(backlog, mostOfBacklog) };
   }
 
-  /** Whether nothing can go before another node leaves a place to this one, which it asks for when it has something to send. */
+  /** True if nothing can go before another node leaves a place to this one, which it asks for when it has something to send. */
   async lacksPlace(limiter: RateLimiter): Promise<boolean> {
     if (!limiter.share.isNothing && limiter.usedUp === null) return false;
     const { store, nowMs, settings } = this.context;
@@ -161,14 +164,14 @@ export class Membership {
     this.onLead();
   }
 
-  /** What a node has noted of what it sent, where its process ran on this machine, and beside the same witness. */
+  /** The sends that a node has noted, if its process ran on this machine, and beside the same witness. */
   #leftBy(row: NodeRow): { epoch: number; left: LeftMarks }[] {
     const holder = endedHolder(row);
     const left = holder && readLeftMarks(this.context.settings.store.witnessFile, holder);
     return left ? [{ epoch: row.epoch, left }] : [];
   }
 
-  /** What a long limit still counts of all that no node at work has sent, from the record. */
+  /** The requests that a long limit still counts and no node at work has sent, from the record. */
   async #recalledFor(tx: Tx, { windowMs }: RateLimit, alive: readonly NodeRow[]): Promise<number> {
     const key = alive.map(({ epoch }) => epoch).join();
     const { clock } = this.context;

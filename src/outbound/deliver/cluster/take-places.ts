@@ -4,27 +4,27 @@ import type { RateLimit } from '../../../service/rate-limit/sliding-slots.js';
 import type { LeaseRow, NodeRow } from '../../../store/lease-rows.js';
 import { type Share, shareOf } from '../../../store/nodes.js';
 
-/** Where there are fewer places than nodes, they go round as often as this. */
+/** The interval at which places go round if there are fewer places than nodes. */
 const turnMs = 10_000;
 
-/** What a node sees when it has the lock of the cluster. */
+/** The facts that a node sees when it has the lock of the cluster. */
 export interface ClusterView {
   me: NodeRow;
   /** All nodes at work, this one among them. */
   alive: readonly NodeRow[];
   /** Nodes that are gone, and the deliverer that shared the store with none. */
   gone: readonly (NodeRow | LeaseRow)[];
-  /** What this node could use, by limit. */
+  /** The places that this node could use, by limit. */
   demand: number[];
   /** See `limitsInWords`. */
   limits: string;
-  /** By limit: what it still counts of requests that no node at work has sent; null: it is short, and they rest in their places. */
+  /** The requests of no node at work that each limit still counts; null: it is short, and they rest in their places. */
   counted: readonly (number | null)[];
 }
 
 /**
- * What the row of this node says of the limits next, and what it may use once that is committed. Where that is less than now, it
- * uses less from here on.
+ * The next row of this node about the limits, and its share once that is committed. If that is less than now, it uses
+ * less from here on.
  */
 export function takePlaces(mine: LimitShare, view: ClusterView): { share: Share; use: number[] } {
   const { me, alive, gone, demand, limits } = view;
