@@ -2,9 +2,9 @@ import { defaultSource, type Entity, sourceOf } from '../model/record.js';
 import { ErpError, type ErpPage, type ErpReader, type Presence, type ReadRow, type RowFilter } from './erp-reader.js';
 
 /**
- * Several sources as one reader: what is asked by keys goes to the source of each key, counts are sums, and a sweep reads one
- * source after the other. What is about one ERP alone (its changes, its end, its identity) is that of the default source: capture
- * asks each source by itself.
+ * Several sources as one reader: what is asked by keys goes to the source of each key, counts are sums, and a sweep
+ * reads one source after the other. Questions about one ERP alone (its changes, its end, its identity) go to the
+ * default source: capture asks each source by itself.
  * @param bySource the default one first
  */
 export function allSources(bySource: ReadonlyMap<string, ErpReader>): ErpReader {

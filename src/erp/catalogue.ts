@@ -29,7 +29,7 @@ export interface ForeignKey {
 
 export interface CatalogueTable extends TableName {
   isView: boolean;
-  /** What the server believes; null where it keeps no such figure, or has none yet. */
+  /** The server's estimate; null if it keeps no such figure, or has none yet. */
   approximateRows: number | null;
   columns: CatalogueColumn[];
   primaryKey: string[];
@@ -38,7 +38,7 @@ export interface CatalogueTable extends TableName {
   foreignKeys: ForeignKey[];
 }
 
-/** What a database says of its own tables and views, as far as the account may see them. */
+/** A database's words about its own tables and views, as far as the account may see them. */
 export interface Catalogue {
   tables: CatalogueTable[];
 }
@@ -118,7 +118,7 @@ function grouped(rows: readonly ErpRow[], name: string): ErpRow[][] {
 }
 
 function columnOf(name: string, type: string, nullable: boolean): CatalogueColumn {
-  // What stands in brackets, such as the words of an ENUM, says nothing of the kind.
+  // Text in brackets, such as the words of an ENUM, says nothing of the kind.
   const word = type.replace(/\(.*\)/s, '');
   const isInteger = INTEGER.test(word) && kindOf(word) === 'number';
   return { name, type, kind: kindOf(word), isInteger, isFloat: /^(float|double|real)/i.test(word), nullable };
@@ -139,11 +139,11 @@ function kindOf(word: string): CatalogueKind {
   return 'text';
 }
 
-/** How many rows are looked at where a question needs no more than an impression. */
+/** The number of rows to look at if a question needs no more than an impression. */
 export const ROWS_LOOKED_AT = 2_000_000;
 const LONGEST_SAMPLE = 200;
 
-/** How many rows a table has, counted up to a limit. */
+/** The number of rows of a table, counted up to a limit. */
 export async function countRows(snapshot: ErpSnapshot, table: CatalogueTable, limit = ROWS_LOOKED_AT): Promise<number> {
   const some = sql`SELECT 1 AS one FROM ${rawSql(tableSql(snapshot.dialect, table))} LIMIT ${number(limit)}`;
   const { rows } = await snapshot.query(

@@ -22,7 +22,7 @@ const NEVER = rawSql('1=0');
 /** One thing that a row has to meet before it may be sent, and the setting that says so. */
 export interface EligibilityStep {
   setting: string;
-  /** What the setting demands, for people. */
+  /** The setting's demand, for people. */
   demand: string;
   condition: Sql;
   /** A column that must not be empty for it. */
@@ -83,7 +83,7 @@ function isMarked(snapshot: ErpSnapshot, { column, values }: Mark): Sql {
 export function hasLeftUnsaid(snapshot: ErpSnapshot, { pending, cancelled, completed }: OrderPlan): Sql[] | null {
   if (pending === null || completed === null) return null;
   const marks = [completed, ...(cancelled === null ? [] : [cancelled])].map((mark) => isMarked(snapshot, mark));
-  // What is unknown to SQL, because a column is NULL, is neither pending nor a mark.
+  // A condition that is unknown to SQL, because a column is NULL, is neither pending nor a mark.
   return [conditionIn(pending), ...marks].map((condition) => sql`CASE WHEN ${condition} THEN 1 ELSE 0 END = 0`);
 }
 
@@ -129,7 +129,7 @@ function startProblem({ column, from }: NonNullable<OrderPlan['startFrom']>, for
   return `${isWhat}, but column "${column.name}" holds numbers that are no times; give the first number to send`;
 }
 
-/** By key, and by date: in the column of startFrom if it holds times, else in changedAt. */
+/** Ordered by key, and by date: in the column of startFrom if it holds times, else in changedAt. */
 async function filterConditions(
   reading: Reading,
   { source, key, startFrom, changedAt }: EntityPlan,
@@ -179,7 +179,7 @@ export function isListed(
   return snapshot.dialect.tupleIn(names, possible);
 }
 
-/** How the column writes a point in time; null when it holds none. */
+/** The column's text for a point in time; null if it holds none. */
 export async function timeFormOf(
   { snapshot, timeForms }: Reading,
   source: QuerySource,

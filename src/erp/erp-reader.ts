@@ -12,7 +12,7 @@ export interface ChangePosition {
   key: string[];
 }
 
-/** Where to read on: strictly after a position, or from a change cursor on (null: from the beginning). */
+/** The position to read on from: strictly after a position, or from a change cursor on (null: from the beginning). */
 export type ChangedFrom = { after: ChangePosition } | { since: string | null };
 
 /** An ERP row as a record to send, or the reason why it can't be one. */
@@ -54,14 +54,14 @@ export interface ReadOrder extends ReadBase {
   day?: string | null;
   /** ISO 4217 code of its amounts, where the mapping names a column and the code is one that may be sent. */
   currency?: string;
-  /** How many lines `orders.lines.text` leaves out; absent: none. */
+  /** The number of lines that `orders.lines.text` leaves out; absent: none. */
   skippedLines?: number;
   /**
    * Both totals in minor units as decimal text, when the mapping names a total column and the lines could be read.
    * The caller compares them: an order whose lines don't add up yet may only need time.
    */
   totals: { lines: string; header: string } | null;
-  /** How many rows of the query have its key, where it can't be sent because several have; absent: one. */
+  /** The number of rows of the query with its key, if it can't be sent because several have it; absent: one. */
   rowsOfKey?: number;
   /** The rows of its lines as their query yields them, for people. */
   lineRows?: readonly ErpRow[];
@@ -101,8 +101,8 @@ export interface Presence {
 }
 
 /**
- * Whether the ERP has the row of a known key beside the one of a new key. A column that got another type may call both keys equal,
- * so that the new row answers to the known key, or hold the known key no more.
+ * Tells if the ERP has the row of a known key beside the one of a new key. A column that got another type may call both
+ * keys equal, so that the new row answers to the known key, or hold the known key no more.
  */
 export function isStillThere({ existing, answeredBy }: Presence, known: string, newKey: string): boolean {
   if (existing === null) return true;
@@ -117,7 +117,7 @@ export interface Namesake {
   identity: string | null;
 }
 
-/** How many rows a query yields, and how many are left after each condition of the settings. */
+/** The number of rows of a query, and of those left after each condition of the settings. */
 export interface Funnel {
   /** The setting of the query. */
   query: string;
@@ -139,7 +139,7 @@ export interface Standing {
   unmet: { setting: string; demand: string }[];
 }
 
-/** Where the whole source ends, eligible or not. Both values only ever grow, unless the ERP was restored. */
+/** The end of the whole source, eligible or not. Both values only ever grow, unless the ERP was restored. */
 export interface SourceEnd {
   isEmpty: boolean;
   /** The highest change cursor as the database wrote it. */
@@ -191,9 +191,9 @@ export interface ErpReader {
   count(entity: Entity, filter?: RowFilter): Promise<number>;
   /** Eligible rows with a NULL in their key: no other method yields them, because nothing tells one from another. */
   countWithoutKey(entity: Entity): Promise<number>;
-  /** How many pending orders `orders.startFrom` keeps out: for go-live. */
+  /** The number of pending orders that `orders.startFrom` keeps out: for go-live. */
   countExcludedByStartFrom(): Promise<ExcludedByStart>;
-  /** How many rows there are, and are left after each condition; null where records of this kind are not sent. */
+  /** The number of rows, and of those left after each condition; null if records of this kind are not sent. */
   funnel(entity: Entity): Promise<Funnel | null>;
   /** The rows with these keys, eligible or not, and what each of them lacks. */
   standing(entity: Entity, keys: readonly string[]): Promise<Standing[]>;

@@ -20,17 +20,17 @@ import { type Decimal, isSafe, toScaledInteger } from './money.js';
 /** skip: a line without SKU and price is left out. Otherwise every line without a SKU gets this one. */
 export type TextLines = 'skip' | { sku: string };
 
-/** How many of the service's units one of the ERP's is: the same for every line, or by the code in a column. */
+/** The number of the service's units in one of the ERP's: the same for every line, or by the code in a column. */
 export type UnitPlan = { factor: bigint } | { column: string; factors: ReadonlyMap<string, bigint> };
 
-/** How a row becomes an item of an order. */
+/** The mapping of a row to an item of an order. */
 export interface LineMapping extends FieldContext {
   lineFields: readonly FieldPlan[];
-  /** What becomes of lines without a SKU; undefined: their order is parked. */
+  /** The treatment of lines without a SKU; undefined: their order is parked. */
   textLines?: TextLines | undefined;
   /** The amount of a line, where the settings name one: its price is worked out from it. */
   amount?: FieldPlan | undefined;
-  /** What the price of a line is lowered by; an empty column is none. */
+  /** The column that lowers the price of a line; an empty column is none. */
   discount?: { field: FieldPlan; type: 'percent' | 'fraction' } | undefined;
   unit?: UnitPlan | undefined;
   /** SKU of the line with what qty × price leaves of the amounts; undefined: such an order is parked. */
@@ -112,7 +112,7 @@ function lineAmount(
   return { problem: { code: 'price_differs', ...product, amountColumn: of.column, amount: of.amount } };
 }
 
-/** What the discount of a line leaves of its price: all of it where the column is empty. */
+/** The rest of a line's price after its discount: all of it if the column is empty. */
 function readShare(
   row: ErpRow,
   mapping: LineMapping,
@@ -140,7 +140,7 @@ export function times(a: Decimal, b: Decimal): Decimal {
   return { digits: a.digits * b.digits, exponent: a.exponent + b.exponent };
 }
 
-/** What a discount leaves of 1, exactly; null where it is below nothing or above everything. */
+/** The part of 1 that a discount leaves, exactly; null if it is below nothing or above everything. */
 export function shareLeft(discount: Decimal, type: 'percent' | 'fraction'): Decimal | null {
   const own = discount.exponent - (type === 'percent' ? 2 : 0);
   const exponent = Math.min(own, 0);
@@ -150,8 +150,8 @@ export function shareLeft(discount: Decimal, type: 'percent' | 'fraction'): Deci
 }
 
 /**
- * Whether an amount is the product of a quantity and a price, where the ERP has rounded each of price and amount by half a
- * minor unit at most. @param product in units of 10^scale minor units
+ * Tells if an amount is the product of a quantity and a price, where the ERP has rounded each of price and amount by
+ * half a minor unit at most. @param product in units of 10^scale minor units
  */
 export function agrees(qty: Decimal, product: Decimal, amount: bigint, scale: number): boolean {
   const exponent = Math.min(product.exponent + scale, qty.exponent, 0);

@@ -17,7 +17,7 @@ interface ColumnSource {
   orElse?: readonly ColumnSource[] | undefined;
 }
 
-/** How one field is made, with its column found in the query. */
+/** The mapping of one field, with its column found in the query. */
 export interface FieldPlan {
   name: string;
   source: ColumnSource | { constant: Constant };
@@ -75,7 +75,7 @@ export function mapField(row: ErpRow, field: FieldPlan, context: FieldContext): 
     if (!('empty' in outcome)) return outcome;
     empty.push(outcome.empty);
   }
-  // What `otherwise` stands for is a code; a column without one says nothing.
+  // The values in `otherwise` stand for a code; a column without one says nothing.
   const word = field.when?.words.get('');
   if (word !== undefined) return { value: word };
   if (field.optional) return { value: undefined };
@@ -89,12 +89,12 @@ export function columnOf(row: ErpRow, { source }: FieldPlan): string | undefined
   return [source, ...(source.orElse ?? [])].find(({ column }) => (row[column] ?? '').trim() !== '')?.column;
 }
 
-/** Whether no column of the field holds more than blanks. */
+/** True if no column of the field holds more than blanks. */
 export function isEmpty(row: ErpRow, field: FieldPlan): boolean {
   return !('constant' in field.source) && columnOf(row, field) === undefined;
 }
 
-/** Whether a field of numbers is empty, or exactly zero before it is rounded. */
+/** True if a field of numbers is empty, or exactly zero before it is rounded. */
 export function isNothing(row: ErpRow, field: FieldPlan): boolean {
   if ('constant' in field.source) return field.source.constant === 0;
   const column = columnOf(row, field);

@@ -44,18 +44,18 @@ export function mapCustomer(
   return { content: { mapped: true, record: { ...values, customer_code: customerCode } }, customerCode };
 }
 
-/** Of a customer code that is no text: a constant of the settings may be a number. */
+/** A customer code that is no text: a constant of the settings may be a number. */
 const noCode: RowFact = { code: 'value_missing', field: 'customer_code', columns: [], mayBeOptional: false };
 
 export interface OrderMapping extends LineMapping {
-  /** Where the currency stands, in which field it is sent, and the decimal places of those that may be. */
+  /** The column of the currency, the field in which it is sent, and the decimal places of those that may be. */
   currency?: { column: string; field: string | undefined; scales: ReadonlyMap<string, number> } | undefined;
   fields: readonly FieldPlan[];
   /** Column of the order total, where the settings name one. */
   total: string | null;
 }
 
-/** What the customers query had to say about the customer of an order. */
+/** The customers query's words about the customer of an order. */
 export type OrderCustomer =
   /** Customers aren't sent: the order's own fields name the code. */
   | { found: 'not-needed' }
@@ -67,7 +67,7 @@ interface OrderRows {
   row: ErpRow;
   lines: readonly ErpRow[];
   customer: OrderCustomer;
-  /** What is wrong with its number; absent: nothing. */
+  /** The fault of its number; absent: none. */
   problems?: readonly RowFact[];
 }
 
@@ -160,7 +160,7 @@ function customerCode(customer: OrderCustomer, own: JsonValue | undefined): Outc
   if (typeof own === 'string') return { value: own };
   if (customer.found === 'not-needed') return { value: null };
   if (customer.customerCode !== null) return { value: customer.customerCode };
-  // What stands in the customer's row may be about a person, and is told with the customer alone.
+  // A value in the customer's row may be about a person, and is told with the customer alone.
   const [because] = withoutOutside(customer.problems);
   const problems = customer.problems.length;
   return { problem: { code: 'customer_not_sendable', customer: customer.key, problems, ...(because && { because }) } };
@@ -170,7 +170,7 @@ interface MappedLine {
   item: OrderItem | null;
   problems: RowFact[];
   isSkipped?: true;
-  /** What qty × price leaves of the line's amount. */
+  /** The rest of the line's amount after qty × price. */
   rest?: bigint;
 }
 
@@ -218,7 +218,7 @@ function wholeQuantity(qty: unknown): Quantity | undefined {
 
 const nothingStated: Partial<OrderItem> = {};
 
-/** What a line without a SKU is sent with instead of its columns. One that has a price is never skipped. */
+/** The item that a line without a SKU is sent with instead of its columns. One that has a price is never skipped. */
 function statedForText(row: ErpRow, { lineFields, textLines, amount }: LineMapping): Partial<OrderItem> | 'skip' {
   if (textLines === undefined) return nothingStated;
   const field = (name: string) => lineFields.find((one) => one.name === name);

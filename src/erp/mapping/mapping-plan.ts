@@ -22,9 +22,9 @@ export interface EntityPlan {
   cancelled: Mark | null;
   /** The key of the record that a row goes on for; empty where nothing tells. */
   replaces: ErpColumn[];
-  /** Where every existing record can be found by its key. */
+  /** The query in which every existing record can be found by its key. */
   existence: KeyColumns;
-  /** Whether anything follows when a record is gone. */
+  /** True if anything follows when a record is gone. */
   followsDeleted: boolean;
   /** The first value that is sent; null: everything. */
   startFrom: { column: ErpColumn; from: string } | null;
@@ -35,7 +35,7 @@ export interface OrderPlan extends EntityPlan {
   customerKey: ErpColumn[] | null;
   number: FieldPlan | null;
   total: string | null;
-  /** What marks an order that may leave `pending`; null: nothing is said of those that do. */
+  /** The mark of an order that may leave `pending`; null: nothing is said of those that do. */
   completed: Mark | null;
   currency: OrderMapping['currency'];
   identity: ErpColumn[];
@@ -53,7 +53,7 @@ export interface MappingPlan {
   orders: OrderPlan;
   lines: LinePlan;
   customers: EntityPlan | null;
-  /** Whether there were rows to check every condition and expression with. */
+  /** True if there were rows to check every condition and expression with. */
   isTried: boolean;
   context: FieldContext;
   /** The name of the source, which stands before its keys; absent: the default one. */
@@ -164,7 +164,7 @@ async function planOrders(
   );
 }
 
-/** What orders and customers have in common: key, changes, and how cancelled and deleted records are recognised. */
+/** The parts that orders and customers share: key, changes, and the marks of cancelled and deleted records. */
 async function planEntity(
   planner: MappingPlanner,
   path: 'orders' | 'customers',

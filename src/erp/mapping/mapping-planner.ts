@@ -109,7 +109,7 @@ export class MappingPlanner {
     return null;
   }
 
-  /** A column of amounts. What a double stands for is lost before it is rounded; a FLOAT is not even read whole. */
+  /** A column of amounts. The exact value behind a double is lost before it is rounded; a FLOAT is not even read whole. */
   amount(path: string, source: QuerySource | null, name: string | undefined): ErpColumn | null {
     const found = this.column(path, source, name);
     if (found?.float === 'FLOAT' || (found?.float === 'DOUBLE' && this.rounding !== 'refuse'))

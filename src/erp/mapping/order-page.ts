@@ -230,7 +230,7 @@ function groupByKey(rows: readonly ErpRow[], { key }: EntityPlan, source: string
   return [...groups.values()];
 }
 
-/** Whether a key of one column is the empty text: in the store it would come before all keys, where nothing looks for one. */
+/** True if a key of one column is the empty text: in the store it would come before all keys, where nothing looks for one. */
 function isEmpty(key: readonly string[]): boolean {
   return key.length === 1 && key[0] === '';
 }

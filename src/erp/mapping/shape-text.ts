@@ -1,7 +1,7 @@
 import { decodeHTMLStrict } from 'entities';
 import { Parser } from 'htmlparser2';
 
-/** How a text of the ERP is put into the form that the service wants. What is not given leaves it as it stands. */
+/** The form that the service wants of a text of the ERP. A setting that is not given leaves it as it stands. */
 export interface TextShape {
   /** strip: the text of an HTML note. decode: characters for entities, in a text that is no HTML otherwise. */
   html?: 'strip' | 'decode' | undefined;
@@ -29,7 +29,7 @@ const INLINE = new Set(
     ' ',
   ),
 );
-/** What stands in angle brackets in a plain text, such as an address of mail or of the web, is no tag. */
+/** Text in angle brackets in a plain text, such as an address of mail or of the web, is no tag. */
 const TAG_NAME = /^[a-z][a-z0-9]*([:_-][a-z0-9]+)*$/;
 
 /** The lines that a reader of the HTML sees. A text without tags and entities stays as it is. */

@@ -3,7 +3,7 @@ import type { ColumnKind } from '../../db/sql.js';
 import { parseWrittenTime, type WrittenTime } from '../../model/written-time.js';
 import { formatDate, formatWrittenTime, instantToWall, repeatsAfter, writtenToInstant } from './wall-time.js';
 
-/** How a column writes its times: as dates, or as a count of units since 1970. */
+/** The form in which a column writes its times: as dates, or as a count of units since 1970. */
 export type TimeForm =
   | { form: 'written'; like: WrittenTime; kind: ColumnKind }
   | { form: 'epoch'; unitsPerSecond: bigint };
@@ -100,8 +100,8 @@ const YEAR_TEN_THOUSAND = 253_402_300_800;
 /**
  * Moves a change cursor by whole seconds (negative is back; a fraction goes to the earlier second) and keeps its form.
  * A date alone moves by whole days, and back to the day before by any part of one. A cursor without an offset moves by
- * the clock on the wall: an hour that happens twice is not seen, and left to the sweep. What isn't a time (a version
- * counter, 0000-00-00) comes back as it is: no overlap is possible there, only sweeps.
+ * the clock on the wall: an hour that happens twice is not seen, and left to the sweep. A value that isn't a time (a
+ * version counter, 0000-00-00) comes back as it is: no overlap is possible there, only sweeps.
  */
 export function shiftChangedAt(changedAt: string, seconds: number): string {
   const whole = Math.floor(seconds);
@@ -115,7 +115,7 @@ export function shiftChangedAt(changedAt: string, seconds: number): string {
 
 const PLAIN_TIME = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?$/;
 
-/** Whether two texts are written alike, without an offset: then the order of the texts is that of the times. */
+/** True if two texts are written alike, without an offset: then the order of the texts is that of the times. */
 function areAlike(a: string, b: string): boolean {
   return a.length === b.length && a[10] === b[10] && PLAIN_TIME.test(a) && PLAIN_TIME.test(b);
 }
@@ -143,8 +143,8 @@ function compare<T extends bigint | number | string>(a: T, b: T): number {
 }
 
 /**
- * Whether the ERP's clock has come to a change cursor. A year that was mistyped lies ahead of it, and what is no time, or one that is
- * written in another way (a count instead of a date), is never reached.
+ * Tells if the ERP's clock has come to a change cursor. A year that was mistyped lies ahead of it, and what is no time,
+ * or one that is written in another way (a count instead of a date), is never reached.
  * @param clock in the form of the column; null: the column holds no times, which says nothing
  */
 export function isReached(changedAt: string, clock: string | null): boolean {
@@ -158,7 +158,7 @@ function areWrittenAlike(a: string, b: string): boolean {
   return first !== null && first.form === second?.form;
 }
 
-/** How far a change cursor without an offset goes back by itself, in seconds: in the hour that happens twice. */
+/** The seconds that a change cursor without an offset goes back by itself: in the hour that happens twice. */
 export function setBackSeconds(changedAt: string, timeZone: string): number {
   const written = parseWrittenTime(changedAt);
   return written === null || written.offsetMinutes !== null ? 0 : repeatsAfter(written.wallSeconds, timeZone);
@@ -173,7 +173,7 @@ export function laterChangedAt(a: string | null, b: string | null): string | nul
 
 const DAY_MICROS = 86_400_000_000n;
 
-/** Whether two texts may be one time in two precisions: the finer one, cut or rounded, is the coarser one. */
+/** True if two texts may be one time in two precisions: the finer one, cut or rounded, is the coarser one. */
 export function isSameTime(a: string, b: string): boolean {
   const [first, second] = [microsOf(a), microsOf(b)];
   if (first === null || second === null || first.frame !== second.frame) return false;

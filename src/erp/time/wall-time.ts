@@ -34,7 +34,7 @@ export function wallToInstant(wallSeconds: number, timeZone: string): number {
   return candidates.length === 0 ? wallSeconds - before : Math.min(...candidates);
 }
 
-/** How many seconds later a wall time comes once more, where the clock is set back; 0 when it does not. */
+/** The seconds until a wall time comes once more, if the clock is set back; 0 if it does not. */
 export function repeatsAfter(wallSeconds: number, timeZone: string): number {
   const day = 24 * 3600;
   const before = offsetSeconds(wallSeconds - day, timeZone);
@@ -43,7 +43,7 @@ export function repeatsAfter(wallSeconds: number, timeZone: string): number {
   return isTwice ? Math.max(before - after, 0) : 0;
 }
 
-/** What the clock on the wall shows at an instant. */
+/** The time on the wall's clock at an instant. */
 export function instantToWall(instant: number, timeZone: string): number {
   return instant + offsetSeconds(instant, timeZone);
 }

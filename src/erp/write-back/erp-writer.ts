@@ -25,7 +25,7 @@ export interface ErpWriter {
   close(): Promise<void>;
 }
 
-/** Where changes of a kind are written: the side table, or statements of the settings. */
+/** The target for changes of a kind: the side table, or statements of the settings. */
 interface WriteTarget {
   kind: WriteBackKind;
   settings: WriteBackTarget;

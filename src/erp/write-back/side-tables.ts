@@ -3,13 +3,13 @@ import type { ErpDialect } from '../../db/erp-database.js';
 import { isInFile } from '../../model/database-place.js';
 import { type WriteBackKind, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
 
-/** What an administrator of the ERP runs once. */
+/** The SQL that an administrator of the ERP runs once. */
 interface SideTables {
   /** `CREATE TABLE` for each side table that the settings use. */
   tables: string[];
   /** The statement that makes the account; null where the database knows no accounts. */
   account: string | null;
-  /** What the account may do; none where the database knows no accounts. */
+  /** The rights of the account; none if the database knows no accounts. */
   grants: string[];
   /** Kinds that go by statements of the settings, whose grants can't be known here. */
   byStatement: WriteBackKind[];
