@@ -25,7 +25,7 @@ import { said } from '../../support/told-rows.js';
 const settings = {
   service: { endpoints: { readOrder: {} } },
   orders: { onDeleted: 'delete' },
-  capture: { maxUpdates: 10_000, maxRemovals: 10_000 },
+  capture: { maxCreates: 10_000, maxUpdates: 10_000, maxRemovals: 10_000 },
 };
 const all: ReconcileAsks = { from: null, to: null, fromMs: null, toMs: null };
 
