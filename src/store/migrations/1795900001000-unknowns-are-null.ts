@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../../db/store-dialects.js';
+import { noWayBack } from './no-way-back.js';
 
 /**
  * The phase of a write-back sweep: 'found', 'known', 'parked' or 'written'. Null: none is under way. `sweep_after` is then the last
@@ -61,24 +62,7 @@ export class UnknownsAreNull1795900001000 implements MigrationInterface {
     for (const [table, name, condition] of checks) await addCheck(table, name, condition);
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    const { nullability } = await dialectOfSource(runner.connection).schemaWords(runner);
-    for (const [table, name] of checks) await runner.query(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`);
-    await runner.query(
-      `UPDATE write_back_target SET sweep_after=CONCAT(sweep_phase, ':', COALESCE(sweep_after, CASE WHEN sweep_phase='parked' THEN '0' ELSE '' END))
-        WHERE sweep_phase IS NOT NULL`,
-    );
-    for (const name of Object.keys(sweepColumns))
-      await runner.query(`ALTER TABLE write_back_target DROP COLUMN ${name}`);
-    for (const [table, column] of zeroes) {
-      await runner.query(`UPDATE ${table} SET ${column}=0 WHERE ${column} IS NULL`);
-      await runner.query(`ALTER TABLE ${table} ${nullability(column, 'BIGINT', 'NOT NULL')}`);
-    }
-    for (const [table, unknown] of hashes) {
-      await runner.query(`UPDATE ${table} SET content_hash='${unknown}' WHERE content_hash IS NULL`);
-      await runner.query(`ALTER TABLE ${table} ${nullability('content_hash', 'CHAR(64)', 'NOT NULL')}`);
-    }
-  }
+  down = noWayBack;
 }
 
 async function columnOf(runner: QueryRunner, table: string, name: string) {

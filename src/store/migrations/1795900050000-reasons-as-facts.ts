@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { noWayBack } from './no-way-back.js';
 import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
 
 /** Columns of sentences that become facts. */
@@ -18,9 +19,5 @@ export class ReasonsAsFacts1795900050000 implements MigrationInterface {
     for (const column of reasonFacts) await sentencesToFacts(runner, column);
   }
 
-  async down(): Promise<void> {
-    throw new Error(
-      'A fact cannot become the sentence again that it was. Restore the copy that was made before the upgrade.',
-    );
-  }
+  down = noWayBack;
 }

@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../../db/store-dialects.js';
+import { noWayBack } from './no-way-back.js';
 import { type FactColumn, factColumnTypes, sentencesToFacts } from './sentences-to-facts.js';
 
 const unsettled: FactColumn = { table: 'unsettled', sentences: 'reason', name: 'reason' };
@@ -17,11 +18,7 @@ export class ReadingAsFacts1795900060000 implements MigrationInterface {
     await brakesToFacts(runner);
   }
 
-  async down(): Promise<void> {
-    throw new Error(
-      'A fact cannot become the sentence again that it was. Restore the copy that was made before the upgrade.',
-    );
-  }
+  down = noWayBack;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { noWayBack } from './no-way-back.js';
 import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
 
 export const alertFacts: readonly FactColumn[] = [{ table: 'alert', sentences: 'message', name: 'message' }];
@@ -14,9 +15,5 @@ export class AlertsAsFacts1795900070000 implements MigrationInterface {
       await runner.query('ALTER TABLE alert DROP COLUMN details');
   }
 
-  async down(): Promise<void> {
-    throw new Error(
-      'A fact cannot become the sentence again that it was. Restore the copy that was made before the upgrade.',
-    );
-  }
+  down = noWayBack;
 }

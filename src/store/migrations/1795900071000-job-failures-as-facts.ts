@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { noWayBack } from './no-way-back.js';
 import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
 
 export const jobFailureFacts: readonly FactColumn[] = [{ table: 'job_run', sentences: 'failure', name: 'failure' }];
@@ -11,9 +12,5 @@ export class JobFailuresAsFacts1795900071000 implements MigrationInterface {
     for (const column of jobFailureFacts) await sentencesToFacts(runner, column);
   }
 
-  async down(): Promise<void> {
-    throw new Error(
-      'A fact cannot become the sentence again that it was. Restore the copy that was made before the upgrade.',
-    );
-  }
+  down = noWayBack;
 }

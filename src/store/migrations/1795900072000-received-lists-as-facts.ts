@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { noWayBack } from './no-way-back.js';
 import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
 
 export const receivedFacts: readonly FactColumn[] = [
@@ -18,9 +19,5 @@ export class ReceivedListsAsFacts1795900072000 implements MigrationInterface {
     for (const column of receivedFacts) await sentencesToFacts(runner, column);
   }
 
-  async down(): Promise<void> {
-    throw new Error(
-      'A fact cannot become the sentence again that it was. Restore the copy that was made before the upgrade.',
-    );
-  }
+  down = noWayBack;
 }

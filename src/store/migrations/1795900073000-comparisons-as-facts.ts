@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { noWayBack } from './no-way-back.js';
 import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
 
 export const comparisonFacts: readonly FactColumn[] = [
@@ -14,9 +15,5 @@ export class ComparisonsAsFacts1795900073000 implements MigrationInterface {
     for (const column of comparisonFacts) await sentencesToFacts(runner, column);
   }
 
-  async down(): Promise<void> {
-    throw new Error(
-      'A fact cannot become the sentence again that it was. Restore the copy that was made before the upgrade.',
-    );
-  }
+  down = noWayBack;
 }

@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../../db/store-dialects.js';
+import { noWayBack } from './no-way-back.js';
 
 /**
  * Ids of records that Waybill has removed at the service. `closed_binding` has the last one of each record; a record can be removed
@@ -29,7 +30,5 @@ export class ExpandRemovedIds1795920001000 implements MigrationInterface {
     );
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    for (const name of Object.keys(removedIdTables)) await runner.query(`DROP TABLE ${name}`);
-  }
+  down = noWayBack;
 }

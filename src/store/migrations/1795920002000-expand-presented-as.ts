@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../../db/store-dialects.js';
+import { noWayBack } from './no-way-back.js';
 
 /**
  * Column of `outbox_message`, NULL at first.
@@ -19,8 +20,5 @@ export class ExpandPresentedAs1795920002000 implements MigrationInterface {
       if (!known.has(name)) await runner.query(`ALTER TABLE outbox_message ADD COLUMN ${columns(`${name} ${type}`)}`);
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    for (const name of Object.keys(presentedAsColumn))
-      await runner.query(`ALTER TABLE outbox_message DROP COLUMN ${name}`);
-  }
+  down = noWayBack;
 }

@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../../db/store-dialects.js';
+import { noWayBack } from './no-way-back.js';
 
 /**
  * Column of `capture_cursor`, NULL at first.
@@ -18,8 +19,5 @@ export class ExpandScannedAt1795920003000 implements MigrationInterface {
       if (!known.has(name)) await runner.query(`ALTER TABLE capture_cursor ADD COLUMN ${columns(`${name} ${type}`)}`);
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    for (const name of Object.keys(scannedAtColumn))
-      await runner.query(`ALTER TABLE capture_cursor DROP COLUMN ${name}`);
-  }
+  down = noWayBack;
 }
