@@ -7,6 +7,7 @@ import { Exchange, type Settler } from '../../../src/outbound/deliver/exchange.j
 import { Waits } from '../../../src/outbound/deliver/waits.js';
 import { systemClock } from '../../../src/store/clock.js';
 import { requestWakeUp } from '../../../src/store/job-runs.js';
+import { sharedThread } from '../../../src/v8.js';
 import { useStore } from '../../store/stores.js';
 import { useLab } from '../../support/jobs/job-lab.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
@@ -133,7 +134,7 @@ describe('what is claimed and waits for its turn', () => {
   it('leaves nothing behind for each outcome while one flush goes on, as it does in a drain', async () => {
     const settings = { service: { concurrency: 2, limits: [] } };
     const asleep = { sleep: () => new Promise<void>(() => undefined) };
-    const context = { settings, store, nowMs: Date.now, clock: asleep };
+    const context = { settings, store, nowMs: Date.now, clock: asleep, thread: sharedThread };
     const exchange = new Exchange(context as never, { lost: false } as never, gate);
     const ended = { verdict: { kind: 'delivered' }, startedAtMs: null } as never;
     const handlers: unknown[] = [];
@@ -168,7 +169,7 @@ describe('what is claimed and waits for its turn', () => {
       };
       const lane = { inTurn: (work: (heed: () => Promise<void>) => unknown) => work(async () => undefined) };
       const writeBeside = async (_action: string, work: (tx: unknown) => unknown) => work(null);
-      const context = { settings, store: { dialect }, nowMs: Date.now, clock: systemClock };
+      const context = { settings, store: { dialect }, nowMs: Date.now, clock: systemClock, thread: sharedThread };
       const exchange = new Exchange(context as never, { lost: false, lane, writeBeside } as never, gate);
       const ended = { verdict: { kind: 'delivered' }, startedAtMs: null } as never;
       for (let n = 0; n < 400; n++) exchange.begin(settler, null, async () => ended, {});
