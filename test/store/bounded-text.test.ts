@@ -34,7 +34,7 @@ describe('texts bounded by their columns', () => {
 
 /** Columns that a constraint ties to others. */
 const tied: Readonly<Record<string, Row>> = {
-  outbox_message: { state: 'delivered', next_attempt_at: null, waits_for: null },
+  outbox_message: { state: 'delivered', next_attempt_at: null, waits_for: null, key_in: null, key_field: null },
   write_back_target: { sweep_phase: 'known' },
 };
 
