@@ -594,7 +594,7 @@ onEveryStore('the outbox', (kit) => {
       await settleAll([settled(first, { kind: 'in_doubt', reason: legacy('timeout') })], 1, now);
       await set(again, 'next_attempt_at=0');
       expect((await claim([again], 1, now + 70_000)).claimed).to.have.length(1);
-      expect((await write((tx) => unendedWrites(tx, 1))).sort()).to.deep.equal([write1, again]);
+      expect((await write((tx) => unendedWrites(tx, 1))).sort((a, b) => a - b)).to.deep.equal([write1, again]);
       await write((tx) => endOlderEpochs(tx, 2, now + 90_000));
       expect(
         await kit.rows(
