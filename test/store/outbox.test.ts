@@ -598,7 +598,7 @@ onEveryStore('the outbox', (kit) => {
       await write((tx) => endOlderEpochs(tx, 2, now + 90_000));
       expect(
         await kit.rows(
-          'SELECT message_id, purpose, number, epoch, verdict, intended_at FROM attempt ORDER BY message_id',
+          'SELECT message_id, purpose, number, epoch, verdict, intended_at FROM attempt ORDER BY message_id, number',
         ),
       ).to.deep.equal([
         { message_id: write1, purpose: 'create', number: 1, epoch: 1, verdict: 'unknown', intended_at: now + 50_000 },
