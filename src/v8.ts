@@ -73,5 +73,5 @@ export function nextTurn(): Promise<void> {
   return last;
 }
 
-/** What jobs get of all this, in their context. */
+/** The part of all this that jobs get, in their context. */
 export const sharedThread = { turn: nextTurn, inDrain: makeRoom, unhurried: withLittleMemory };

@@ -3,7 +3,7 @@ import { stringify } from 'csv-stringify/sync';
 import { type AuditFilter, type AuditLine, readAuditPage, startOfLast } from '../audit/read-audit.js';
 import { type FindBy, recordsInAudit } from '../operator/find-records.js';
 import { isoFormatter } from '../operator/format.js';
-import { detailsInWords } from '../words/details.js';
+import { detailsInWords } from '../words/words.js';
 import { exportCommand, headCommand, verifyCommand } from './audit/verify.js';
 import {
   type CommandApp,

@@ -114,11 +114,11 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     writeBack: await writeBackStatus(tx, settings),
     /** Why nothing is pruned by the clock as it is, or null. */
     retentionWaits: await readRetentionWait(tx, nowMs),
-    /** That nothing at all has succeeded for too long, or null. */
+    /** The alert that nothing at all has succeeded for too long, or null. */
     silence: silent,
-    /** That a record has been open for too long, in whatever state, or null. */
+    /** The alert that a record has been open for too long, in whatever state, or null. */
     waiting: longestWait(await oldestOpen(tx, most), settings, nowMs),
-    /** That no pull was proven for too long, or null. */
+    /** The alert that no pull was proven for too long, or null. */
     unproven: settings.invoices.enabled ? unprovenInWords(await unprovenSince(tx), settings.alert, nowMs) : null,
   };
 }

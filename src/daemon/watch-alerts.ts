@@ -86,7 +86,7 @@ export function troubles(now: Circumstances, settings: WatchSettings, nowMs: num
   return found;
 }
 
-/** That a record has been open for too long, in whatever state, quiet hours left out, or null. Pure. */
+/** The alert that a record has been open for too long, in whatever state, quiet hours left out, or null. Pure. */
 export function longestWait(
   oldest: OpenRecord | null,
   { alert, schedule }: Pick<WatchSettings, 'alert' | 'schedule'>,
@@ -101,7 +101,7 @@ export function longestWait(
   return { code: 'record_waits', entity, sourceKey, hours: Math.floor((nowMs - since) / 3_600_000) };
 }
 
-/** That nothing at all has succeeded for too long, quiet hours left out, or null. Pure. */
+/** The alert that nothing at all has succeeded for too long, quiet hours left out, or null. Pure. */
 export function silence(
   { runs, firstAuditAt }: Pick<Circumstances, 'runs' | 'firstAuditAt'>,
   { alert, schedule, invoices }: WatchSettings,

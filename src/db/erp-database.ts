@@ -4,13 +4,13 @@ import type { ColumnKind, Sql, SqlValue } from './sql.js';
 export interface ErpColumn {
   name: string;
   kind: ColumnKind;
-  /** How the database writes a date and time in this column, where the column decides it; else a value shows it. */
+  /** The form of a date and time in this column, if the column decides it; else a value shows it. */
   fractionDigits: number | null;
   /** Why this column can't be a key or a cursor, with what to do instead. */
   keyProblem: string | null;
   /** Why no record can be made of this column, with what to do instead. */
   valueProblem?: string | null;
-  /** Whether a text may be a value of this column, where the database refuses to compare it with any other. */
+  /** True if a text may be a value of this column, because the database refuses to compare it with any other. */
   accepts?(text: string): boolean;
   /** The type of a column in floating point, where the database tells it apart from an exact one. */
   float: 'FLOAT' | 'DOUBLE' | null;
@@ -24,7 +24,7 @@ export interface ErpResult {
   rows: ErpRow[];
 }
 
-/** How one kind of database writes SQL. Pure, without a connection. */
+/** The SQL of one kind of database. Pure, without a connection. */
 export interface ErpDialect {
   quoteIdentifier(name: string): string;
   /** `(a, b) IN (…)` in the form that this database serves from an index. At least one tuple. */
@@ -35,13 +35,13 @@ export interface ErpDialect {
   setTimeZone?(offset: string): Sql;
   /** Null where the server does not know the zone by its name. */
   zoneIsKnown?(timeZone: string): Sql;
-  /** What the last statement had to convert: its column Message, code 1292. Only where that is no error. */
+  /** The conversions of the last statement: its column Message, code 1292. Only where that is no error. */
   warnings?: Sql;
   /** Marks a place to go back to, where a statement that fails would end the whole snapshot. */
   savepoint?: { set: Sql; back: Sql };
   /** The database's clock in UTC, `YYYY-MM-DD HH:MM:SS.ffffff`, as an expression. */
   nowUtc: Sql;
-  /** Whether a backslash in quotes takes away the meaning of the next character. */
+  /** True if a backslash in quotes takes away the meaning of the next character. */
   backslashEscapes: boolean;
   /** The source of a regular expression for a comment that ends with its line. */
   lineComment: string;
@@ -49,7 +49,7 @@ export interface ErpDialect {
   asText(column: string): string;
   /** The text in a column of Latin-1 bytes. */
   fromLatin1(column: string): string;
-  /** What stands in a statement for the value at this place, counted from 1. */
+  /** The mark in a statement for the value at this place, counted from 1. */
   placeholder(at: number): string;
   /** The clause that turns an INSERT into an update of the row with the same key. */
   onConflict(key: string): string;
@@ -60,7 +60,7 @@ export interface ErpDialect {
   /** The types of a side table: of its key, which is compared letter by letter, and of a date with its time. */
   keyType: string;
   timeType: string;
-  /** What follows the columns of CREATE TABLE. */
+  /** The text after the columns of CREATE TABLE. */
   tableOptions: string;
   /** The statements that make an account, and let it write to tables; null where there are no accounts. */
   /**
@@ -84,19 +84,17 @@ export interface ErpDialect {
 export interface TableName {
   /** Null where a database has no schemas. */
   schema: string | null;
-  /** Whether a statement of this account finds it without its schema. */
+  /** True if a statement of this account finds it without its schema. */
   isInPath: boolean;
   name: string;
 }
 
 /**
- * What asks one kind of database for its tables. Each statement yields text columns of these names, rows of one table
- * together:
- * tables: `schema_name`, `table_name`, `is_in_path` 0/1, `is_view` 0/1, `approximate_rows`.
- * columns: and `column_name`, `type_name`, `nullable` 0/1, in their order.
- * indexes: and `index_name`, `is_primary` 0/1, `is_unique` 0/1, `column_name` (null where it is not a whole column).
- * foreignKeys: and `key_name`, `column_name`, `referenced_schema`, `referenced_table`, `referenced_column` (null: its
- * primary key).
+ * The questions to one kind of database about its tables. Each statement yields text columns of these names, rows of
+ * one table together: tables: `schema_name`, `table_name`, `is_in_path` 0/1, `is_view` 0/1, `approximate_rows`.
+ * columns: and `column_name`, `type_name`, `nullable` 0/1, in their order. indexes: and `index_name`, `is_primary` 0/1,
+ * `is_unique` 0/1, `column_name` (null where it is not a whole column). foreignKeys: and `key_name`, `column_name`,
+ * `referenced_schema`, `referenced_table`, `referenced_column` (null: its primary key).
  */
 export interface CatalogueStatements {
   tables: Sql;
@@ -105,17 +103,17 @@ export interface CatalogueStatements {
   foreignKeys: Sql;
 }
 
-/** What asks one kind of database about itself, for `waybill doctor`. */
+/** The questions to one kind of database about itself, for `waybill doctor`. */
 export interface InspectionStatements {
   /** One row with the text columns `version`, `charset` and `zone`. */
   server: Sql;
   /** Reads rows that `writeRights` understands, also of roles that the account may take; null where there are no accounts. */
   rights: ((query: ErpSnapshot['query']) => Promise<readonly ErpRow[]>) | null;
-  /** What the account may do beside reading, in words: `UPDATE on erp.orders`, ``role `clerk`: UPDATE on erp.orders``. Pure. */
+  /** The account's rights beside reading, in words: `UPDATE on erp.orders`, ``role `clerk`: UPDATE on erp.orders``. Pure. */
   writeRights(rows: readonly ErpRow[]): string[];
   /** Tables, in `table_name`, of which the account may not see every row; null where there is no such thing. */
   hiddenTables: Sql | null;
-  /** Whether the value of a column is an amount with a rest of floating point, where the type of a column does not tell. */
+  /** True if the value of a column is an amount with a rest of floating point, and the type of a column does not tell. */
   inexact?(column: Sql): Sql;
   explain: {
     of(statement: Sql): Sql;
@@ -137,11 +135,14 @@ export type ScanRead = 'changed_rows' | 'lines' | 'customers';
 /** Reads within one consistent snapshot. `doing` completes the sentence "Could not … ". */
 export interface ErpSnapshot {
   readonly dialect: ErpDialect;
-  /** What `dialect.nowUtc` said when the snapshot was taken; absent: it has to be asked for. */
+  /** The answer of `dialect.nowUtc` when the snapshot was taken; absent: it has to be asked for. */
   readonly now?: string;
   /** @param read tells whoever watches the statements which read of a scan it is, and the setting of its query */
   query(statement: Sql, doing: string, read?: { of: ScanRead; setting: string }): Promise<ErpResult>;
-  /** What a configured statement means to others at this server and not to us, with what to write; null: nothing. */
+  /**
+   * The second meaning of a configured statement to others at this server, with a form that has one meaning; null:
+   * there is none.
+   */
   misread?(statement: string): string | null;
 }
 

@@ -11,7 +11,7 @@ import { outside } from '../model/outside.js';
  */
 export type ErpErrorKind = 'unreachable' | 'query' | 'mapping' | 'request';
 
-/** What went wrong with the ERP database: the message says what was being done, where, and what to do next. */
+/** A failure of the ERP database: the message names the action, the place and the next step. */
 export class ErpError extends Error implements TellsFact {
   override readonly name = 'ErpError';
   /** The database's own words, for a caller that puts them into a sentence of its own. */

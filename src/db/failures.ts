@@ -41,21 +41,21 @@ export type FailureCause =
   | 'value'
   | 'unknown';
 
-/** What the driver's error says. */
+/** The driver's own words and our name for the cause. */
 export interface Failure {
   cause: FailureCause;
   words: string;
-  /** What the server advises itself. */
+  /** Advice from the server itself. */
   hint?: string;
 }
 
-/** How long a statement ran, and how long it may, in milliseconds. */
+/** The run time of a statement and its limit, in milliseconds. */
 export interface RunTime {
   ranMs: number;
   limitMs: number;
 }
 
-/** How one kind of database fails. */
+/** Names the failures of one kind of database, and may replace the usual advice. */
 export interface Failures {
   /** Pure. @param error as the driver threw it */
   read(error: unknown, time?: RunTime): Failure;
@@ -84,7 +84,7 @@ export const nodeCodes = {
 const again = 'It is tried again later.';
 const printed = '`waybill erp side-tables` prints what is needed.';
 
-/** What to look at where no session came about; `at` is the section of the settings. */
+/** Advice for a session that did not come about; `at` is the section of the settings. */
 const connecting = (at: string) =>
   ({
     refused: `Check ${at}.host and ${at}.port, and that the server is running.`,
@@ -123,11 +123,11 @@ const away: ReadonlySet<FailureCause> = new Set([
 const passing: ReadonlySet<FailureCause> = new Set(['broken', 'stopped', 'locked', 'busy', 'overtaken'] as const);
 /** A person has to let us in. */
 const ofAccount: ReadonlySet<FailureCause> = new Set(['login', 'login_from_here', 'database_right', 'no_database']);
-/** Whoever asks a driver alone has every failure from it. Inside a transaction of the store it may be one of our own work. */
+/** The driver is the source of every failure outside of a transaction. Inside one of the store it may also be our own work. */
 const elsewhere: ReadonlySet<FailureCause> = new Set(['no_socket', 'no_folder_right', 'unknown']);
 const mayWorkLater = (cause: FailureCause) => away.has(cause) || passing.has(cause) || elsewhere.has(cause);
 
-/** What was being done: `doing` completes "Could not … the ERP database", or is `connect`. */
+/** The action that failed: `doing` completes "Could not … the ERP database", or is `connect`. */
 interface Read {
   doing: string;
   place: string;
@@ -196,13 +196,13 @@ export function isStoreAway(cause: FailureCause): boolean {
   return away.has(cause) || ofAccount.has(cause);
 }
 
-/** Whether a whole transaction of the store may run again: as long as another process writes, or a few times. */
+/** Tells if a whole transaction of the store may run again: as long as another process writes, or a few times. */
 export function storeRetry(cause: FailureCause): 'a few times' | 'patiently' | null {
   if (cause === 'busy') return 'patiently';
   return cause === 'locked' || cause === 'overtaken' ? 'a few times' : null;
 }
 
-/** What to do about a store that can't be opened, or a connection that could not be made. Undefined: nothing special. */
+/** The next step for a store that can't be opened, or a connection that could not be made. Undefined: nothing special. */
 export function storeAdvice(cause: FailureCause): string | undefined {
   const advice: Advice = connecting('store');
   if (cause !== 'no_file' && cause !== 'no_folder_right' && cause !== 'read_only') return advice[cause];

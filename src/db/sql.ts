@@ -1,7 +1,6 @@
 /**
- * What a column holds, as far as comparing and converting need it.
- * timestamp: an instant, written in UTC. datetime and date: wall time in erp.timeZone. unknown: the database can't tell
- * before it has seen a value.
+ * The kind of a column's values, as far as comparing and converting need it. timestamp: an instant, written in UTC.
+ * datetime and date: wall time in erp.timeZone. unknown: the database can't tell before it has seen a value.
  */
 export type ColumnKind = 'timestamp' | 'datetime' | 'date' | 'number' | 'text' | 'unknown';
 
@@ -55,7 +54,7 @@ export function allEqual(columns: readonly Sql[], values: readonly SqlValue[]): 
   return allOf(columns.map((column, index) => sql`${column} = ${values[index] ?? { text: '', kind: 'text' }}`));
 }
 
-/** Whether a database reads the text as a number. */
+/** True if a database reads the text as a number. */
 export function isNumberText(text: string): boolean {
   return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text);
 }

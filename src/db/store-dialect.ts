@@ -4,7 +4,7 @@ import type { Failures } from './failures.js';
 
 export type SqlValue = string | number | null;
 
-/** What the driver said of a failure; drivers fill different parts of it. */
+/** The driver's words about a failure; drivers fill different parts of it. */
 export interface DriverError {
   name?: string;
   message?: string;
@@ -42,13 +42,13 @@ export interface UpdateFrom {
   where: string;
 }
 
-/** How the columns of the schema are written, which stands once for all databases. */
+/** The form of the schema's columns, which stand once for all databases. */
 export interface SchemaWords {
   id: string;
   longText: string;
   /** Puts the words of this database in the place of those that all others understand. */
   columns(definition: string): string;
-  /** What follows the brackets of CREATE TABLE. */
+  /** The text after the brackets of CREATE TABLE. */
   end: string;
   /** The clause of ALTER TABLE after which a column may or may not be NULL. */
   nullability(column: string, type: string, as: 'NULL' | 'NOT NULL'): string;
@@ -58,16 +58,16 @@ export interface SchemaWords {
   jsonObject(name: string, value: string): string;
 }
 
-/** How a logical copy finds the tables; both statements yield the column `name`. */
+/** The statements by which a logical copy finds the tables; both yield the column `name`. */
 export interface Catalogue {
   tables: string;
   /** The columns of a table's primary key, in order. Its one parameter is the table. */
   keyColumns: string;
-  /** What to run after rows of a table with the key `id` have come with theirs, where the counter does not follow by itself. */
+  /** The statement after rows of a table with the key `id` have come with theirs, if the counter does not follow by itself. */
   moveCounter(table: string): string | null;
 }
 
-/** What the account of the store lacks, and may do beside it, with the SQL that mends each. */
+/** The rights that the account of the store lacks, and those it has beside, with the SQL that mends each. */
 export interface AccountJudgement {
   lacks: string[];
   grants: string[];
@@ -75,7 +75,7 @@ export interface AccountJudgement {
   revokes: string[];
 }
 
-/** How `doctor` learns what the account of the store may do. */
+/** The query by which `doctor` learns the rights of the store's account. */
 export interface StoreAccount {
   /** @param tables of the store */
   ask(tables: readonly string[]): string;
@@ -95,14 +95,14 @@ export type StoreOptions = DataSourceOptions & { driver: object };
  */
 export interface StoreDialect {
   readonly name: StoreSettings['type'];
-  /** What TypeORM calls it. */
+  /** TypeORM's name for it. */
   readonly driver: DataSourceOptions['type'];
-  /** So many transactions at once; others wait in line here, not in the driver. */
+  /** The number of transactions at once; others wait in line here, not in the driver. */
   readonly connections: number;
-  /** So many messages are claimed in one transaction at most, and three quarters of them settled. */
+  /** The most messages that are claimed in one transaction, and of which three quarters are settled in one. */
   readonly messagesAtOnce: number;
   options(settings: StoreSettings, readOnly: boolean): StoreOptions;
-  /** How messages call it, e.g. `waybill@db.example:5432/waybill`. */
+  /** Its name in messages, e.g. `waybill@db.example:5432/waybill`. */
   place(settings: StoreSettings): string;
   /** Statements stay prepared, so that the same text again costs less. */
   readonly keepsStatements: boolean;
@@ -116,7 +116,7 @@ export interface StoreDialect {
   readonly begin: readonly string[];
   /** All that is read until the end shows one moment. Null: the copy is made by the database itself, page by page. */
   readonly beginSnapshot: readonly string[] | null;
-  /** Whether a statement that fails takes its whole transaction with it: a COMMIT would then roll back, and not say so. */
+  /** True if a statement that fails takes its whole transaction with it: a COMMIT would then roll back, and not say so. */
   readonly failureEndsTransaction: boolean;
   /** Statements that take and release a lock of all sessions on this database; the last to take it yields `taken`. Null: BEGIN takes one. */
   readonly migrationLock: { take: readonly string[]; release: readonly string[] } | null;
@@ -129,7 +129,7 @@ export interface StoreDialect {
   readonly nowMs: string;
   /** True if that may be the clock of another machine. */
   readonly hasOwnClock: boolean;
-  /** What to run after personal data was deleted, so that no log of the database keeps it. */
+  /** The statement after personal data was deleted, so that no log of the database keeps it. */
   readonly afterErasing: string | null;
   /** A statement with `?` for its parameters, as the driver takes it. */
   bind(sql: string): string;
@@ -153,7 +153,7 @@ export interface StoreDialect {
   toSum(text: string | null): bigint;
   /** A text in which upper and lower case are one, of ASCII letters at least; two are compared by it. */
   caseless(text: string): string;
-  /** Whether a text holds another; upper and lower case are two things. */
+  /** True if a text holds another; upper and lower case are two things. */
   contains(text: string, part: string): string;
 
   schemaWords(runner: QueryRunner): Promise<SchemaWords>;
@@ -162,7 +162,7 @@ export interface StoreDialect {
   readonly catalogue: Catalogue | null;
   /** Null where a database knows no accounts. */
   readonly account: StoreAccount | null;
-  /** What a power cut may cost; null where nothing that was acknowledged. */
+  /** The cost of a power cut; null if it costs nothing that was acknowledged. */
   durabilityWarning(dataSource: DataSource): Promise<string | null>;
 
   readonly failures: Failures;

@@ -94,7 +94,7 @@ async function tellWhatHappens(request: FastifyRequest, reply: FastifyReply, too
   return reply.type('text/event-stream').header('x-accel-buffering', 'no').send(stream);
 }
 
-/** That the process answers. Nothing is read for it. */
+/** Shows that the process answers. Nothing is read for it. */
 async function tellHealth(_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   return reply.type('text/plain; charset=utf-8').send('ok\n');
 }

@@ -71,7 +71,10 @@ function requireAsPlanned(source: QuerySource, planned: ErpColumn, found: ErpCol
   );
 }
 
-/** What the plan of a mapping was told of a column and is not true of it any more, in words; null: nothing. Pure. */
+/**
+ * The fact about a column that the plan of a mapping was told and that is not true any more, in words; null: there is
+ * none. Pure.
+ */
 function changeBetween(planned: ErpColumn, found: ErpColumn): string | null {
   const isAsItWas = found.kind === planned.kind && found.fractionDigits === planned.fractionDigits;
   if (isAsItWas && found.float !== planned.float)
@@ -162,7 +165,7 @@ interface PageRequest {
 }
 
 /**
- * One page in the database's own order. Where several rows share the last position (texts that are equal under the
+ * One page in the database's own order. If several rows share the last position (texts that are equal under the
  * collation, a key that isn't one) all of them come on this page, so that the next one can start strictly after it.
  * @returns with the rows the values of `order` in the last one, null when there is none
  * @throws ErpError when the page ends where it began, because such a source would be read for ever

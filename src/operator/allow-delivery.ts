@@ -13,16 +13,16 @@ import { readStoreInfo } from '../store/store-info.js';
 
 export type LiveState = Awaited<ReturnType<typeof readLiveState>>;
 
-/** Whether this store may deliver to its service. */
+/** Tells if this store may deliver to its service. */
 export async function readLiveState({ store, settings }: JobContext, erpIdentity: string) {
   return store.read('read go-live', async (tx) => ({
-    /** What the store would be allowed to deliver for. */
+    /** The agreement that would allow the store to deliver. */
     identity: liveIdentity(settings, erpIdentity),
     /** The last go-live, or null. */
     before: await readGoLive(tx),
     /** Why the store may not deliver, or null. */
     problem: await goLiveProblem(tx, settings, erpIdentity),
-    /** What would be sent is unknown until `waybill recover` has found out what was sent. */
+    /** The next requests are unknown until `waybill recover` has found out which ones were sent. */
     needsRecovery: (await recoveryProblem(tx)) !== null,
     /**
      * The store never was live, and no recovery has told it what another one sent: it may have taken the place of one that was

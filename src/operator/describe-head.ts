@@ -5,7 +5,7 @@ import { amountWithCurrency } from './format.js';
 import type { OrderAtService, RecordStory } from './tell-story.js';
 import { isItThere } from './values/is-it-there.js';
 
-/** What stands at the head of a record’s story: its name, and what is known of it now, a name and its texts a line. Pure. */
+/** The head of a record’s story: its name, and the facts that are known of it now, a name and its texts a line. Pure. */
 export function describeHead(
   { story, words, currency }: Pick<Explanation, 'story' | 'words' | 'currency'>,
   settings: Pick<Settings, 'amounts' | 'service'>,
@@ -33,7 +33,7 @@ export function describeHead(
   return { title, rows };
 }
 
-/** What the service said of an order when Waybill read it back, a line each. */
+/** The service's words about an order when Waybill read it back, a line each. */
 function orderAtService(
   { status, total, readAt, isFinal, goneAt, flag }: OrderAtService,
   time: (ms: number) => string,

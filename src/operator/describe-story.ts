@@ -22,11 +22,11 @@ interface StoryContext extends Pick<OperatorContext, 'keyLifetimeMs' | 'maxProce
 }
 
 interface StoryInWords {
-  /** Where the record is now, in one sentence. */
+  /** The record's place now, in one sentence. */
   where: string;
-  /** What it waits for, and why: a sentence each; the first one is the first to look at. */
+  /** The causes of its wait: a sentence each; the first one is the first to look at. */
   why: string[];
-  /** What a person can do, with the command to type where there is one. */
+  /** The choices of a person, with the command to type if there is one. */
   todo: { text: string; command: string | null }[];
 }
 
@@ -42,7 +42,7 @@ function placeWithoutMessage(
     : 'In the ERP, not in the outbox yet: it waits for its lines.';
 }
 
-/** Where a record is, why, and what can be done. Pure. */
+/** Tells a record's place, the reason, and the choices of a person. Pure. */
 export function describeStory(story: RecordStory, context: StoryContext): StoryInWords {
   const words: StoryInWords = { where: '', why: [], todo: [] };
   const { time } = context;
@@ -127,7 +127,7 @@ export function describeStory(story: RecordStory, context: StoryContext): StoryI
   return words;
 }
 
-/** What happened before us, in one sentence. */
+/** The events before us, in one sentence. */
 function adoptionInWords(
   { serviceId, adoptedAt, from, differs, reviewedAt }: Adoption,
   { time }: StoryContext,

@@ -27,7 +27,7 @@ export interface NamedRecord extends FoundRecord {
 export const findBys = ['any', 'key', 'number'] as const;
 export type FindBy = (typeof findBys)[number];
 
-/** Where a name is looked up. */
+/** The places where a name is looked up. */
 export interface Naming {
   by: FindBy;
   /** Undefined: customers and orders. */
@@ -141,7 +141,7 @@ async function coded(tx: Tx, codes: readonly string[]): Promise<[code: string, s
         AND identity IN ${placeholders(codes.length)} ORDER BY source_key ${limit}`,
     [...identities.keys()],
   );
-  // Where the service gives ids of its own, an id says nothing of a code.
+  // If the service gives ids of its own, an id says nothing of a code.
   const bound = (await boundTo(tx, 'customer', codes)).filter(
     ({ serviceId, identity }) => identity === null || identities.get(identity) === serviceId,
   );

@@ -15,7 +15,7 @@ export interface ForeseenOrder {
   changedAt: string | null;
 }
 
-/** What delivery would send if it began now: read from the ERP and the outbox, in memory bounded by a page. */
+/** The requests that delivery would send if it began now: read from the ERP and the outbox, in memory bounded by a page. */
 export async function foreseeDelivery(context: JobContext, reader: ErpReader) {
   const { settings } = context;
   const totals = new Map<string, bigint>();
@@ -77,13 +77,13 @@ export async function foreseeDelivery(context: JobContext, reader: ErpReader) {
     if (rows.length < 500) break;
   }
   return {
-    /** What the ERP holds that is not in the outbox yet. */
+    /** The ERP's records that are not in the outbox yet. */
     captured,
-    /** What would be deleted at the service. */
+    /** The records that would be deleted at the service. */
     removed,
     parked: result.parked,
     waiting: result.waiting,
-    /** What is in the outbox and not delivered yet. */
+    /** The outbox's messages that are not delivered yet. */
     open,
     /** Sum of qty × price of all these orders by currency, in minor units. */
     ordersTotals: Object.fromEntries([...totals].map(([currency, total]) => [currency, String(total)])),
@@ -93,7 +93,7 @@ export async function foreseeDelivery(context: JobContext, reader: ErpReader) {
   };
 }
 
-/** By the time of the last change where it is known, else by the number. */
+/** Sorted by the time of the last change if it is known, else by the number. */
 function comparable(order: ForeseenOrder): string {
   return order.changedAt ?? order.number ?? order.key;
 }
@@ -110,7 +110,10 @@ export async function excludedOrders(reader: ErpReader): Promise<ExcludedOrders>
   return { excludedByStartFrom: older, withoutStart };
 }
 
-/** What startFrom keeps out, where a pass over all orders read none because none may be sent, and not because none has changed. */
+/**
+ * The orders that startFrom keeps out, if a pass over all orders read none because none may be sent, and not because
+ * none has changed.
+ */
 export async function excludedFromPass(
   openReader: () => Promise<ErpReader>,
   filter: SyncOptions['filter'],
@@ -130,7 +133,7 @@ export function withoutStartInWords(
   { startFrom }: Settings['orders'],
 ): string | null {
   if (withoutStart === 0) return null;
-  // Of several sources the first may have no startFrom.
+  // With several sources, the first may have no startFrom.
   const column = startFrom === 'all' ? 'value in the column of orders.startFrom' : startFrom.column;
   return `${withoutStart} without a ${column}: give ${withoutStart === 1 ? 'it' : 'each'} one in the ERP`;
 }

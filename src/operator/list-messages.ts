@@ -18,7 +18,7 @@ export interface IdRange {
 export interface MessageFilter {
   states?: readonly MessageState[];
   entity?: Entity;
-  /** Of several ERPs one. */
+  /** One of several ERPs. */
   source?: string;
   /** Only messages of these records; `recordsNamed` and `recordsMeant` make them of what people type. */
   records?: readonly Pick<FoundRecord, 'entity' | 'sourceKey'>[];
@@ -27,7 +27,7 @@ export interface MessageFilter {
   reasonLike?: string;
 }
 
-/** Whether a reason contains the text of the filter. */
+/** Tells if a reason contains the text of the filter. */
 export function saysReason({ reasonLike }: MessageFilter, reason: Fact | null): boolean {
   if (reasonLike === undefined) return true;
   return reason !== null && tell(reason).toLowerCase().includes(reasonLike.toLowerCase());
@@ -147,7 +147,7 @@ export async function groupMessages(
 ): Promise<MessageGroup[]> {
   const { where, parameters } = filterSql(filter);
   const isByReason = by === 'reason' || filter.reasonLike !== undefined;
-  // What is looked for in the sentence may be a number.
+  // The text may be a number in the sentence.
   const data = filter.reasonLike === undefined ? dataWithoutDigits : 'm.reason_data';
   const reason = isByReason ? `COALESCE(m.reason_code,'') AS code, ${data} AS data` : "'' AS code, '' AS data";
   const rows = await tx.rows<{
@@ -180,7 +180,7 @@ export async function groupMessages(
   return [...groups.values()].sort((a, b) => b.count - a.count).slice(0, limit);
 }
 
-/** What the outbox holds. */
+/** The counts of the outbox. */
 export interface OutboxCounts {
   byState: { state: MessageState; entity: Entity; count: number }[];
   parked: { parkClass: ParkClass; count: number }[];

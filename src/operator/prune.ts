@@ -17,7 +17,7 @@ import { doubtInWords } from './clock-doubt.js';
 import { quotaLeft, spendQuota } from './prune-quota.js';
 import { pruneFindings, pruneRuns } from './reconcile/reconcile-rows.js';
 
-/** What decides whether a message may be forgotten. */
+/** The facts that decide if a message may be forgotten. */
 export interface OldMessage {
   id: number;
   state: MessageState;
@@ -25,7 +25,7 @@ export interface OldMessage {
   contentHash: string | null;
   capturedAt: number;
   closedAt: number | null;
-  /** Whether a newer message of the same record exists. */
+  /** True if a newer message of the same record exists. */
   newer: boolean;
   binding: { revision: number; contentHash: string | null } | null;
   hasBody: boolean;
@@ -39,7 +39,7 @@ interface Horizons {
 
 const closedStates: readonly MessageState[] = ['delivered', 'superseded', 'discarded'];
 
-/** What becomes of an old message. Pure; one question a paragraph. */
+/** The fate of an old message. Pure; one question a paragraph. */
 export function pruneDecision(message: OldMessage, horizons: Horizons): 'keep' | 'body' | 'message' {
   // An open message will be sent, and a parked one waits for a person, however long that takes.
   if (!closedStates.includes(message.state) || message.closedAt === null) return 'keep';
@@ -84,7 +84,7 @@ export async function eraseBodies(tx: Tx, ids: readonly number[]): Promise<{ bod
   return { bodies: await tx.run(bodies, ids), excerpts: await eraseExcerpts(tx, ids) };
 }
 
-/** How many rows were removed. */
+/** The number of removed rows. */
 type PruneResult = typeof nothing;
 
 const nothing = {

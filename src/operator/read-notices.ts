@@ -8,13 +8,13 @@ import { tellPause } from '../words/tell-pause.js';
 import { tell } from '../words/words.js';
 import { countUpTo, mostCounted } from './lists/browse.js';
 
-/** What holds work back now. `end`: the command that a person may end it with; null: it ends by itself. */
+/** The holds on the work now. `end`: the command that a person may end it with; null: it ends by itself. */
 export interface Notice {
   text: string;
   end: string | null;
 }
 
-/** What is behind a pause, and what becomes of it. */
+/** The cause of a pause, and its end. */
 function waitingInWords(count: number): string {
   if (count === 0) return 'Nothing waits behind it.';
   const many = count === 1 ? '1 message waits' : `${count}${count >= mostCounted ? ' or more' : ''} messages wait`;

@@ -212,7 +212,8 @@ export async function recover(context: JobContext, reader: ErpReader, options: R
     return result;
   });
   killPoint('after-recover-commit');
-  // What has to follow the creates that may have been sent: their changes, and removals, which were not decided meanwhile.
+  // The messages that have to follow the creates that may have been sent: their changes, and removals, which were not
+  // decided meanwhile.
   await sync(context, { reader, client: noClient }, { stages: ['capture'] });
   return ended;
 }

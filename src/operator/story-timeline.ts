@@ -6,7 +6,7 @@ import type { RecordStory, StoryAttempt } from './tell-story.js';
 interface TimelineEntry {
   at: number;
   text: string;
-  /** What belongs to it: the service's words, the answer's beginning. */
+  /** The details of the line: the service's words, the answer's beginning. */
   more: string[];
 }
 

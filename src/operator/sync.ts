@@ -21,7 +21,7 @@ import type { Store } from '../store/store.js';
 import { tell } from '../words/words.js';
 import { countMessages } from './list-messages.js';
 
-/** How many messages are pending, being sent or in doubt; with `only`, of these records. */
+/** The number of messages that are pending, being sent or in doubt; with `only`, of these records. */
 export async function countOpen(store: Store, only: ReadonlyMap<Entity, ReadonlySet<string>> | null): Promise<number> {
   const keysOf = [...(only ?? [])].filter(([, keys]) => keys.size > 0);
   const ofRecords = keysOf.map(
@@ -68,7 +68,7 @@ export interface SyncOptions {
   /** Only so many orders; nothing else is sent either. */
   limit?: number;
   force?: boolean;
-  /** Of several sources only this one is read; what is due of the others is sent all the same. */
+  /** The only source to read, if there are several; due messages of the others are sent all the same. */
   source?: string;
   dryRun?: boolean;
   /** Sends to a production service that is not live yet. Only with a limit or a filter. */
@@ -203,13 +203,13 @@ async function captureWhenFree(context: JobContext, reader: ErpReader, options: 
   }
 }
 
-/** What a limited pass may send: what it wrote or was asked for, and the customers of those orders. */
+/** The records that a limited pass may send: its own, those that it was asked for, and the customers of those orders. */
 async function scopeOf(
   context: JobContext,
   { filter, limit }: SyncOptions,
   captured: CaptureResult | null,
 ): Promise<Map<Entity, Set<string>> | null> {
-  // A range of dates may hold a million records. What it captured is due, and so is whatever else is: no scope is needed.
+  // A range of dates may hold a million records. Captured messages are due, and so are all others: no scope is needed.
   if (!filter?.keys && limit === undefined) return null;
   const orders = new Set<string>();
   const customers = new Set<string>();

@@ -58,7 +58,7 @@ interface StoryBinding {
   acknowledgedAt: number;
   /** The person who said that it is there, and the service's answer then; null: the service acknowledged it. */
   said: SaidBinding | null;
-  /** What the service said of it when it was read back; null: it was never read. */
+  /** The service's words about it when it was read back; null: it was never read. */
   atService: OrderAtService | null;
 }
 
@@ -75,7 +75,7 @@ export interface OrderAtService {
   flag: Fact | null;
 }
 
-/** Where the customer that an order waits for stands. */
+/** The place of the customer that an order waits for. */
 export interface StoryCustomer {
   sourceKey: string;
   binding: StoryBinding | null;
@@ -93,14 +93,14 @@ export interface RecordStory {
   adoption: Adoption | null;
   messages: StoryMessage[];
   attempts: StoryAttempt[];
-  /** How many older attempts are not in the list. */
+  /** The number of older attempts that are not in the list. */
   attemptsLeftOut: number;
   customer: StoryCustomer | null;
   /** Set while the order waits for its lines. */
   unsettled: { firstSeenAt: number; reason: Fact } | null;
   /** Set while the order is not pending any more, and nothing says why. */
   left: { sinceAt: number; reason: Fact | null } | null;
-  /** What the ERP replaced: this record by another one, or another one by this. */
+  /** The replacement in the ERP: this record by another one, or another one by this. */
   replaced: { sourceKey: string; replacedBy: string; at: number }[];
 }
 

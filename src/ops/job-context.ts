@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.js';
 import type { MachineClock } from '../store/clock.js';
 import type { Store } from '../store/store.js';
 
-/** What all jobs of a process share of V8: its one thread, and its memory. */
+/** The parts of V8 that all jobs of a process share: its one thread, and its memory. */
 export interface SharedThread {
   /**
    * Resolves in a turn of the event loop that no other caller gets. With store and ERP in files nothing ever waits by itself:

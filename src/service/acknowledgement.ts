@@ -86,7 +86,7 @@ export function expectAcknowledgement(
     answers: [successStatus].flat(),
     ...(request.isRepeated && operation === 'create' ? { isRepeated: true } : {}),
     places: acknowledgementPlaces(profile.acknowledgement, entity),
-    // Where the record has a name already, its status is all that an answer has to say.
+    // If the record has a name already, the status alone makes an answer.
     read: (_status, json, body) => readAcknowledgement(profile, request, body === '' ? {} : json),
     gone: operation === 'delete' && expectedId !== null ? gone(expectedId) : undefined,
     successSetting: `service.endpoints.${endpointNames[entity][operation]}.successStatus`,

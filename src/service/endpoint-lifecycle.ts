@@ -30,7 +30,7 @@ function dateMs(text: string): number | null {
   return ms !== null && ms >= 0 && ms <= latestMs ? ms : null;
 }
 
-/** That the service announces the end of an endpoint. */
+/** A notice from the service that an endpoint ends. */
 export interface EndpointNotice {
   endpoint: EndpointName;
   /** Method and path template, as configured: another one is another endpoint. */

@@ -114,7 +114,7 @@ function leftLine({ output }: Pick<CommandApp, 'output'>, { entity, key, why }: 
   return `Left alone: ${record === '' ? '' : `${record}: `}${tell(why, output)}.`;
 }
 
-/** Whoever types an option of a command can type another one. @throws UsageError */
+/** Turns a wrong action into wrong usage: a person who types options can type others. @throws UsageError */
 export function asUsage(error: unknown): never {
   if (error instanceof Error && error.name === 'WrongAction') throw new UsageError(error.message);
   throw error;

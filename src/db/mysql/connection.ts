@@ -9,7 +9,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** An idle connection that doesn't answer by then is replaced by a new one. */
 const PING_TIMEOUT_MS = 2_000;
 
-/** How much later than the server we give up on a statement: a server that is frozen can't keep its own limit. */
+/** The time after the server's own limit at which we give up on a statement: a server that is frozen can't keep it. */
 export const GRACE_MS = 5_000;
 
 interface MysqlAccount extends DatabasePlace {
@@ -67,7 +67,7 @@ export abstract class MysqlConnection extends SingleConnection<Connection> {
       connectTimeout: CONNECT_TIMEOUT_MS,
       // Values are taken as the server writes them.
       typeCast: false,
-      // What failed is said by ErpError; the driver would take down the stack of every query, in case that it fails.
+      // ErpError describes the failure; the driver would record the stack of every query in case it fails.
       trace: false,
       // None is prepared, and the driver would keep half a megabyte for a list of 16,000.
       maxPreparedStatements: 1,

@@ -81,7 +81,7 @@ async function readGrants(query: ErpSnapshot['query']): Promise<ErpRow[]> {
 const quoted = (name: string) => `\`${name.replaceAll('`', '``')}\``;
 
 const NAME = "(?:`[^`]*`|'[^']*'|\\w+)";
-/** What is granted without ON is a role. A role that another role brings can't be taken by itself. */
+/** A grant without ON is a role. A role that another role brings can't be taken by itself. */
 const ROLES_OF_ACCOUNT = new RegExp(`^GRANT (${NAME}(?:@${NAME})?(?:, ?${NAME}(?:@${NAME})?)*) TO ${NAME}@${NAME}`);
 
 /** ``GRANT `clerk` TO `u`@`h` `` of MariaDB, ``GRANT `clerk`@`%`,`boss`@`%` TO `u`@`h` `` of MySQL. Pure. */

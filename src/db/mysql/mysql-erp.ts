@@ -61,7 +61,7 @@ export const mysqlDialect: ErpDialect = {
   account: {
     create: (user, from) => `CREATE USER ${accountName(user, from)} IDENTIFIED BY '...';`,
     grant: (table, user, from) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO ${accountName(user, from)};`,
-    // What it may on a whole database can't be taken from one table of it.
+    // A right on a whole database can't be taken from one table of it.
     revoke(excess, user, from) {
       const roles = new Set(excess.flatMap((right) => /^role (.*?): /s.exec(right)?.[1] ?? []));
       return [...[...roles].map((role) => `REVOKE ${role}`), 'REVOKE ALL PRIVILEGES, GRANT OPTION'].map(
@@ -77,7 +77,7 @@ export const mysqlDialect: ErpDialect = {
   inspection: mysqlInspection,
 };
 
-/** What InnoDB takes into one index; a letter takes up to four bytes of it, and the longest number 30. */
+/** The most bytes that InnoDB takes into one index; a letter takes up to four of them, and the longest number 30. */
 const INDEX_BYTES = 3072;
 /** As much of a text as leaves room for other columns. One without a length can't be indexed whole at all. */
 const INDEXED_LETTERS = 255;

@@ -1,6 +1,6 @@
 import { causesByCode, type FailureCause, type Failures, nodeCodes } from '../failures.js';
 
-/** By the driver's name of an error, or by its number where the driver has none or a wrong one. */
+/** Keyed by the driver's name of an error, or by its number where the driver has no name or a wrong one. */
 const causes = causesByCode({
   ...nodeCodes,
   no_tls: ['HANDSHAKE_NO_SSL_SUPPORT'],
@@ -29,7 +29,7 @@ const causes = causesByCode({
   value: ['1265', '1366', 'ER_CONSTRAINT_FAILED', '4025'],
 });
 
-/** How MySQL and MariaDB fail. */
+/** The causes of failures of MySQL and MariaDB. */
 export const mysqlFailures: Failures = {
   read(error) {
     const { errno, code, fatal, sqlState, message } = error as DriverError;

@@ -12,10 +12,10 @@ import { mysqlTransport } from './transport.js';
 const poolIdleMs = 5_000;
 
 /**
- * What each session has besides. A process that is frozen, or cut off from the store, in the middle of a transaction holds its
- * row locks, and no other process could take over until the server let go: by default after eight hours. A lock on a whole table
- * or on everything, such as that of a backup, is waited for as long as one on a row, not for a day. What a transaction reads,
- * others may change, unless it locks it.
+ * Further settings of each session. A process that is frozen, or cut off from the store, in the middle of a transaction
+ * holds its row locks, and no other process could take over until the server let go: by default after eight hours. A
+ * lock on a whole table or on everything, such as that of a backup, is waited for as long as one on a row, not for a
+ * day. Others may change the rows that a transaction reads, unless it locks them.
  */
 const session = {
   isolation: 'READ-COMMITTED',
@@ -53,7 +53,7 @@ export const mysql: StoreDialect = {
       supportBigNumbers: true,
       bigNumberStrings: false,
       dateStrings: true,
-      // What failed is said by StoreError; the driver would take down the stack of every query, in case that it fails.
+      // StoreError describes the failure; the driver would record the stack of every query in case it fails.
       trace: false,
       extra: {
         ...('stream' in transport ? { stream: transport.stream } : {}),

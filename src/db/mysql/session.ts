@@ -3,7 +3,7 @@ import { SessionRefused } from '../session-refused.js';
 /** Runs one statement on a session. @returns rows as lists */
 export type AskSession = (sql: string) => Promise<readonly (readonly unknown[])[]>;
 
-/** What one kind of work needs of its sessions. Times are in seconds; 0 sets no limit. */
+/** The sessions that one kind of work needs. Times are in seconds; 0 sets no limit. */
 export interface MysqlSession {
   database: string;
   isolation: 'READ-COMMITTED' | 'REPEATABLE-READ';
@@ -73,8 +73,9 @@ export async function prepareSession(ask: AskSession, wanted: MysqlSession): Pro
 const beside = /'(?:\\[\s\S]|''|[^'\\])*'|`[^`]*`|--[^\n]*|#[^\n]*|\/\*[\s\S]*?\*\//g;
 
 /**
- * What a statement means otherwise to programs that keep the modes of the server, and how to write it for both; null: nothing.
- * It would be read without an error, and yield the name of a column in place of its values. Pure.
+ * The other meaning of a statement to programs that keep the modes of the server, and a form that means the same to
+ * both; null: there is none. It would be read without an error, and yield the name of a column in place of its values.
+ * Pure.
  */
 export function meansOtherwise(statement: string, inheritedModes: readonly string[]): string | null {
   const bare = statement.replace(beside, ' ');
@@ -107,7 +108,7 @@ function variablesOf(version: string, wanted: MysqlSession): Record<string, stri
     sql_safe_updates: '0',
     foreign_key_checks: '1',
     unique_checks: '1',
-    // What a statement had to convert is asked for by SHOW WARNINGS.
+    // SHOW WARNINGS lists the conversions of a statement.
     max_error_count: '64',
     net_read_timeout: '60',
     net_write_timeout: '60',

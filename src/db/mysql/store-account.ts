@@ -3,7 +3,7 @@ import { grantIn } from './mysql-catalogue.js';
 
 export const mysqlStoreAccount: StoreAccount = { ask: () => 'SHOW GRANTS', judge: judgeMysql };
 
-/** What migrations and the work itself take. */
+/** The rights that migrations and the work itself need. */
 const needed = ['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'CREATE', 'ALTER', 'DROP', 'INDEX'];
 
 /** Pure. @param rows what SHOW GRANTS says */

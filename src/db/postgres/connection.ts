@@ -10,7 +10,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const PING_TIMEOUT_MS = 2_000;
 const GOODBYE_TIMEOUT_MS = 1_000;
 
-/** How much later than the server we give up on a statement: a server that is frozen can't keep its own limit. */
+/** The time after the server's own limit at which we give up on a statement: a server that is frozen can't keep it. */
 export const GRACE_MS = 5_000;
 /** A process that is frozen in the middle of a transaction must not hold back the server's VACUUM, or a lock. */
 const IDLE_LIMIT_MS = 60_000;

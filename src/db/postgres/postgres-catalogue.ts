@@ -51,12 +51,12 @@ const { NUMERIC, OID, TEXT, TIMESTAMP, TIMESTAMPTZ, UUID, VARCHAR } = types.buil
 /** The type of names in the catalogue. The driver has no word for it. */
 const NAME = 19;
 
-/** What the catalogue says of a type that the driver doesn't know by heart: those of extensions and of the ERP itself. */
+/** The catalogue's entry for a type that the driver doesn't know by heart: those of extensions and of the ERP itself. */
 export interface PostgresType {
   name: string;
   /** `A` array, `C` composite, `E` enum, `S` string, `R` range, … */
   category: string;
-  /** Whether its operators are found without naming a schema. */
+  /** True if its operators are found without naming a schema. */
   isVisible: boolean;
 }
 
@@ -75,7 +75,7 @@ const AS_TEXT = 'write CAST(… AS text) in the query';
 const WHOLE_JSON =
   "holds more than one value; take one out in the query, such as name->>'en_US', or write CAST(… AS text)";
 
-/** Whether what a column of this type is must be looked up in the catalogue. */
+/** True if the kind of a column of this type must be looked up in the catalogue. */
 export function isUnlisted({ dataTypeID: type }: FieldDef): boolean {
   return ![NUMBERS, TEXTS, FLOATS, TIMES].some((known) => known.has(type)) && !SINGLE.has(type);
 }
@@ -164,8 +164,8 @@ const tables = `pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = 
 const maxTables = 50;
 
 /**
- * A right on one column is one to write, too. What a role may counts also where the account does not inherit it, but has to take
- * the role first. In old versions everyone may create tables in `public`: that is no right of this account.
+ * A right on one column is one to write, too. The rights of a role count although the account does not inherit them and
+ * has to take the role first. In old versions everyone may create tables in `public`: that is no right of this account.
  */
 const rights = rawSql(`SELECT r.rolname AS role_name, ${flag('r.rolname = current_user')} AS is_own,
       ${flag('r.rolsuper')} AS is_super, w.rights, w.place

@@ -72,7 +72,7 @@ export const postgresDialect: ErpDialect = {
 /** An ERP on PostgreSQL, read through one connection that only reads. */
 export class PostgresErp extends PostgresConnection implements ErpDatabase {
   readonly #timeoutMs: number;
-  /** Of this session: a database that was restored may give the number of a type to another. */
+  /** Kept for this session only: a database that was restored may give the number of a type to another. */
   #types = new Map<number, PostgresType>();
 
   constructor(private readonly settings: PostgresSettings) {

@@ -25,7 +25,7 @@ const causes = causesByCode({
 const names =
   'a name with capital letters needs double quotes, and a table outside the search_path of the account its schema: schema.table';
 
-/** How PostgreSQL fails. The words of the server are in its own language. */
+/** The causes of failures of PostgreSQL. The words of the server are in its own language. */
 export const postgresFailures: Failures = {
   read(error, time) {
     const { code = '', message, hint = '', severity } = error as DriverError;
@@ -55,7 +55,7 @@ interface DriverError {
   severity?: string;
 }
 
-/** What pg, its pool and TypeORM say without a code of a connection that could not be made, or is gone. */
+/** Messages without a code from pg, its pool and TypeORM about a connection that could not be made, or is gone. */
 const gone = /Connection terminated|not queryable|Query runner already released/i;
 
 function unlisted(code: string, words: string, severity: string | undefined): FailureCause {

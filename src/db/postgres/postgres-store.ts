@@ -13,9 +13,9 @@ import { postgresStoreAccount } from './store-account.js';
 import { postgresTransport } from './transport.js';
 
 /**
- * What each session has besides. A process that is frozen, or cut off from the store, in the middle of a transaction holds its
- * row locks: the server ends it after five seconds. Waiting for a lock, and any one statement, has an end as well. Whether a
- * session may write, and whether a commit waits for the disk, is left to those who run the server.
+ * Further settings of each session. A process that is frozen, or cut off from the store, in the middle of a transaction
+ * holds its row locks: the server ends it after five seconds. Waiting for a lock, and any one statement, has an end as
+ * well. The server's operators decide if a session may write, and if a commit waits for the disk.
  */
 const sessionWishes = sessionSettings({
   idle_in_transaction_session_timeout: '5000',

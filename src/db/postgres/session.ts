@@ -4,8 +4,9 @@ import { SessionRefused } from '../session-refused.js';
 export type SessionSettings = Readonly<Record<string, string>>;
 
 /**
- * How values are read and written, and which rows are seen, whatever the server, the database or the role says. Formats of
- * `to_char` and the search_path are the account's: they are part of what a query means to whoever wrote it.
+ * The settings that decide about the form of values and the rows that are seen, whatever the server, the database or
+ * the role says. Formats of `to_char` and the search_path are the account's: they are part of what a query means to
+ * whoever wrote it.
  */
 const meaning: SessionSettings = {
   client_encoding: 'UTF8',
@@ -23,7 +24,7 @@ const meaning: SessionSettings = {
   default_transaction_deferrable: 'off',
 };
 
-/** Limits that old servers don't know. What they would end has limits of its own here. */
+/** Limits that old servers don't know. Our own limits take the place of these. */
 const newerLimits = ['idle_session_timeout', 'transaction_timeout'];
 
 /** All that a session gets, with what one kind of work adds. */

@@ -44,7 +44,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): SqliteFil
   return new (sqliteDriver())(file, options);
 }
 
-/** What SQLite itself says, e.g. SQLITE_BUSY, or '' for any other error. */
+/** SQLite's own words, e.g. SQLITE_BUSY, or '' for any other error. */
 export function sqliteCode(error: unknown): string {
   return driver !== undefined && error instanceof driver.SqliteError ? error.code : '';
 }

@@ -1,6 +1,6 @@
 import type { FailureCause, Failures } from '../failures.js';
 
-/** By the beginning of SQLite's code, or of Node's. */
+/** Keyed by the beginning of SQLite's code, or of Node's. */
 const causes: readonly (readonly [RegExp, FailureCause])[] = [
   // Another process writes, restores the log after a crash, or has written since this one read: SQLITE_BUSY_SNAPSHOT and the like.
   [/^SQLITE_(BUSY|LOCKED)/, 'busy'],
@@ -17,7 +17,7 @@ const causes: readonly (readonly [RegExp, FailureCause])[] = [
 const noDatabase = 'Check erp.file: it names no SQLite database.';
 const make = 'Make what it names; `waybill erp side-tables` prints what is needed.';
 
-/** How a SQLite file fails. */
+/** The causes of failures of a SQLite file. */
 export const sqliteFailures: Failures = {
   read(error) {
     const { code = '', message } = error as { code?: string; message?: string };

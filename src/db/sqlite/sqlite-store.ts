@@ -6,7 +6,7 @@ import type { DriverError, SqlValue, StoreDialect, StoreOptions, StoreSession } 
 import { type SqliteFile, sqliteDriver } from './driver.js';
 import { sqliteFailures } from './sqlite-failure.js';
 
-/** What SQLite and PostgreSQL say alike. */
+/** The dialect that SQLite and PostgreSQL share. */
 export const standardSql = {
   insertNew: (insert) => `${insert} ON CONFLICT DO NOTHING`,
   onTaken: (keys) => `ON CONFLICT (${keys.join(',')}) DO UPDATE SET`,
@@ -155,7 +155,10 @@ interface Prepared {
 
 interface RowShape {
   names: readonly string[];
-  /** V8 turns an object into a hash table once some twenty fields have been added under computed names. So records are copies of this. */
+  /**
+   * V8 turns an object into a hash table once some twenty fields have been added under computed names. Records are
+   * copies of this.
+   */
   blank: Readonly<Record<string, null>>;
 }
 const prepareIn = (file: SqliteFile, sql: string) => file.prepare<unknown[]>(sql);

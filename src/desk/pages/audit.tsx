@@ -1,7 +1,7 @@
 import type { AuditLine } from '../../audit/read-audit.js';
 import { entities } from '../../model/record.js';
 import type { PageOf } from '../../operator/lists/browse.js';
-import { detailsInWords } from '../../words/details.js';
+import { detailsInWords } from '../../words/words.js';
 import { FilterField, Pager, Table } from './table.js';
 import { Bounded, RecordLink, Time } from './words.js';
 

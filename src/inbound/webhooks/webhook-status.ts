@@ -66,7 +66,7 @@ export async function readWebhookStatus(tx: Tx) {
     /** Events that have to be read about. */
     pending: pending ?? 0,
     tally: tally.filter(({ name }) => name !== 'listening'),
-    /** That webhooks seem to have stopped, or null. */
+    /** The sentence that webhooks seem to have stopped, or null. */
     stopped: webhooksSeemStopped(pulls, await lastReceivedAt(tx, "WHERE about='invoice'"), listeningSinceAt),
   };
 }

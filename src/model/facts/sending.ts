@@ -75,7 +75,7 @@ interface ClosedFacts {
   already_there_adopted: NoData;
   /** Its row was gone, or not to be sent any more, when it came up for sending. */
   left_before_sending: NoData;
-  /** Whether its row is still to be sent could not be asked. */
+  /** The ERP could not be asked if its row is still to be sent. */
   erp_not_asked: NoData;
   back_in_erp: NoData;
   replaced_by_newer: NoData;

@@ -10,7 +10,7 @@ import type { Lane } from '../../store/lane-pauses.js';
 import type { MessageFilter } from '../list-messages.js';
 import type { SyncOptions } from '../sync.js';
 
-/** What an action works with. The desk has neither client nor reader: it leaves that work to the daemon. */
+/** The tools of an action. The desk has neither client nor reader: it leaves that work to the daemon. */
 export interface ActionContext extends JobContext {
   client: (() => Promise<ServiceClient> | ServiceClient) | null;
   reader: (() => Promise<ErpReader>) | null;
@@ -18,7 +18,7 @@ export interface ActionContext extends JobContext {
   asksToInsist: boolean;
   /** No more records than these are touched at once. */
   most: number;
-  /** Where a longer action tells how far it is, and is stopped. */
+  /** The observer of a longer action: it hears of progress, and may stop the action. */
   watch?: Pick<SyncOptions, 'signal' | 'onProgress'>;
 }
 
@@ -35,7 +35,7 @@ export interface NamedRecord {
   sourceKey: string;
 }
 
-/** What people choose before they act; each face has one way to read each kind. */
+/** The choices before an action; each face has one way to read each kind. */
 export interface Subjects {
   /** Messages that match a filter or share a cause, or those of the records in a list. */
   messages: {
@@ -51,7 +51,7 @@ export interface Subjects {
 }
 export type SubjectKind = keyof Subjects;
 
-/** What people say besides. A text is typed, a flag is set or not; to insist, a person has looked at the service. */
+/** The further words of a person. A text is typed, a flag is set or not; to insist, a person has looked at the service. */
 export type Input = { kind: 'text'; placeholder: string; isRequired?: boolean } | { kind: 'flag' | 'insist' };
 export type Inputs = { readonly [name: string]: Input };
 export type Given<I extends Inputs = Inputs> = {
@@ -63,7 +63,7 @@ export type Offer = { needs: readonly string[] } | { why: Fact };
 
 /** One thing that people do, for the command line and the desk to draw. `src/words` has its labels. */
 export interface Action<S extends SubjectKind = SubjectKind, I extends Inputs = Inputs> {
-  /** Who may do it at the desk. Whoever has a shell and the settings may do all. */
+  /** The people who may do it at the desk. Whoever has a shell and the settings may do all. */
   role: 'act';
   subject: S;
   inputs: I;
@@ -79,7 +79,7 @@ export interface Action<S extends SubjectKind = SubjectKind, I extends Inputs = 
   isFinal?: true;
   /** It can be taken back at once, so a terminal does not ask for a yes. */
   isHarmless?: true;
-  /** What a person sees and agrees to. Writes nothing. @throws WrongAction */
+  /** The plan that a person sees and agrees to. Writes nothing. @throws WrongAction */
   preview(context: ActionContext, subject: Subjects[S], given: Given<I>): Promise<Preview>;
   /** Says whether it is possible for a record; null: it has nothing to do with such a record. Writes nothing. */
   offer?(context: ActionContext, record: NamedRecord): Promise<Offer | null>;
@@ -109,7 +109,7 @@ export interface Skipped {
   examples: LeftAlone[];
 }
 
-/** What would happen to which records, and the effect that does just that. */
+/** The records that would change, and the effect that does just that. */
 export interface Preview {
   /** Records, messages or lines that were named. */
   matched: number;
@@ -127,11 +127,11 @@ export interface Preview {
   /** Every record stands in a list of the person's, which names each that is skipped. */
   isListed?: boolean;
   invoices?: readonly ListedInvoice[];
-  /** What the orders, or the invoices, come to by currency. */
+  /** The sums of the orders, or of the invoices, by currency. */
   totals?(): Promise<Map<string, bigint>>;
-  /** What a person has to know first. */
+  /** Facts that a person has to know first. */
   notes?: readonly Fact[];
-  /** What happens where many records are meant, with how often. */
+  /** The effects if many records are meant, each with its count. */
   spread?: readonly { what: Fact; count: number }[];
   /** More of it for programs. */
   data?: object;
@@ -152,7 +152,7 @@ export interface Outcome {
   data?: object;
 }
 
-/** What is asked for makes no sense. */
+/** The request makes no sense. */
 export class WrongAction extends Error {
   override readonly name = 'WrongAction';
 }

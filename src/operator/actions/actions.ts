@@ -35,7 +35,7 @@ export function actionOf(name: ActionName): Action {
   return actions[name] as unknown as Action;
 }
 
-/** What a person can do with a record now, and what not and why. Writes nothing. */
+/** The actions that are possible for a record now, and the reason against each of the others. Writes nothing. */
 export async function offersFor(
   context: ActionContext,
   record: NamedRecord,

@@ -11,11 +11,11 @@ import {
 } from '../../outbound/outbox/message.js';
 import type { ClockReading } from '../../store/clock.js';
 
-/** What an operator can do to a message. The last three say what a person found at the service, or have it asked. */
+/** The actions of an operator on a message. The last three say what a person found at the service, or have it asked. */
 export const operatorActions = ['retry', 'discard', 'delivered', 'not_delivered', 'look_up'] as const;
 export type OperatorAction = (typeof operatorActions)[number];
 
-/** What the decision needs to know of a message. */
+/** The facts about a message that the decision needs. */
 export interface OperatedMessage {
   entity: Entity;
   operation: Operation;
@@ -45,7 +45,7 @@ export interface OperatorContext {
   keyLifetimeMs: number;
   /** Longest time that the service may still work on a request that has ended here. */
   maxProcessingMs: number;
-  /** Whether the service answers a refused key with the same refusal for ever. */
+  /** True if the service answers a refused key with the same refusal for ever. */
   replaysRefusals: boolean;
   /** The service's id that a person found, for `delivered`. */
   serviceId: string | null;
@@ -68,8 +68,8 @@ export type OperatorDecision =
   | { to: null; why: RefusalFact };
 
 /**
- * What an operator's action does with a message. Pure; one question a paragraph. What may exist at the service is never
- * created again without a person who says that it does not.
+ * Decides the effect of an operator's action on a message. Pure; one question a paragraph. A record that may exist at
+ * the service is never created again without a person who says that it does not.
  */
 export function decideOperatorAction(
   action: OperatorAction,
@@ -186,7 +186,7 @@ function lookUp(message: OperatedMessage, { canLookUp }: OperatorContext): Opera
 
 function mayExist({ state, parkClass, firstSentAt }: OperatedMessage): boolean {
   if (state !== 'parked') return state === 'in_doubt';
-  // What can't be mapped was sent only by a store that is lost.
+  // A record that can't be mapped was sent only by a store that is lost.
   return parkClass === 'unproven' || parkClass === 'conflict' || (parkClass === 'unmapped' && firstSentAt !== null);
 }
 

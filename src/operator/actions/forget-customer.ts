@@ -19,7 +19,7 @@ export function customerCodeOf(record: string | null): string | null {
 
 type CustomerTraces = Awaited<ReturnType<typeof customerTraces>>;
 
-/** What the store keeps about a customer. */
+/** The store's data about a customer. */
 async function customerTraces(tx: Tx, sourceKey: string) {
   const own = "m.entity='customer' AND m.source_key=?";
   const states = await tx.rows<{ state: MessageState; count: number }>(
@@ -60,8 +60,8 @@ interface Forgotten {
 }
 
 /**
- * Erases what was sent and received about a customer. Key, id and hashes stay, so that nothing is sent twice. What the
- * service acknowledged is then unknown: the next change of its row is sent whole.
+ * Erases what was sent and received about a customer. Key, id and hashes stay, so that nothing is sent twice. The
+ * acknowledged content is then unknown: the next change of its row is sent whole.
  * @returns why the customer can't be forgotten, where that has changed since the operator looked
  */
 export async function forgetCustomer(
@@ -91,7 +91,7 @@ export async function forgetCustomer(
 
 async function eraseMessages(tx: Tx, sourceKey: string): Promise<Forgotten> {
   const rows = await tx.rows<{ id: number }>(
-    // What capture writes at this moment is still to be sent, and keeps its bytes.
+    // A message that capture writes at this moment is still to be sent, and keeps its bytes.
     `SELECT id FROM outbox_message WHERE entity='customer' AND source_key=?
         AND state IN ('delivered','discarded','superseded') ORDER BY id${tx.forUpdate}`,
     [sourceKey],

@@ -36,11 +36,11 @@ interface HeldMessage {
 
 /** A held message with what it would change, value by value. */
 interface HeldSample extends HeldMessage {
-  /** Of an update to what is known at the service; otherwise empty. */
+  /** The fields that an update changes at the service; otherwise empty. */
   changes: FieldPair[];
 }
 
-/** What a person decides about held messages. */
+/** The decisions of a person about held messages. */
 export type Confirmation = 'send' | 'adopt' | 'discard';
 
 /** Which changes; those of records that are named also where their key belongs to another record now. */
@@ -71,9 +71,9 @@ async function heldMessages(tx: Tx, filter: HeldFilter, afterId: number, limit: 
   }));
 }
 
-/** Whether something of this record waits for `waybill confirm`. */
+/** True if something of this record waits for `waybill confirm`. */
 async function isHeld(tx: Tx, { entity, sourceKey }: NamedRecord): Promise<boolean> {
-  // By the record, not by the state: thousands may be parked.
+  // Searched by the record, not by the state: thousands may be parked.
   const sql = `SELECT id FROM outbox_message m WHERE m.source_key=? AND m.entity=? AND COALESCE(m.state,'')='parked'
       AND (m.park_class='held' OR (${namedByKey})) LIMIT 1`;
   return (await tx.value(sql, [sourceKey, entity])) !== undefined;
@@ -150,24 +150,24 @@ const firstRows = 20;
 export interface HeldSummary {
   held: number;
   groups: { entity: Entity; operation: Operation; reason: string; count: number }[];
-  /** How many updates would change a field. */
+  /** The number of updates that would change each field. */
   fields: { entity: Entity; field: string; count: number }[];
   first: HeldSample[];
-  /** What is wrong with a source as a whole. */
+  /** The fault of a source as a whole. */
   brakes: { entity: Entity; source?: string; reason: SourceFact }[];
 }
 
-/** What a person was shown: whatever else is held by the time of the answer waits for another one. */
+/** The messages that a person was shown: any other that is held by the time of the answer waits for another one. */
 export interface ShownHeld {
-  /** Of messages. A removal is written before the end of its pass says that it is held: no highest id would do. */
+  /** The number of messages. A removal is written before the end of its pass says that it is held: no highest id would do. */
   ids: ReadonlySet<number>;
   brakes: HeldSummary['brakes'];
 }
 
-/** What cannot be adopted: the service never had these records. */
+/** Records that cannot be adopted: the service never had them. */
 type Creates = (LeftAlone & { id: number })[];
 
-/** What waits for `waybill confirm`: counts by cause and by field, and the first rows. Writes nothing. */
+/** The changes that wait for `waybill confirm`: counts by cause and by field, and the first rows. Writes nothing. */
 export async function summariseHeld(
   { store }: JobContext,
   filter: HeldFilter,

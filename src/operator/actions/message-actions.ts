@@ -34,7 +34,7 @@ import {
 import type { OperatorAction, OperatorContext } from './decide-message.js';
 import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './operated-messages.js';
 
-/** What an operator asks for. */
+/** An operator's request. */
 export interface ActionRequest {
   action: OperatorAction;
   filter: MessageFilter;
@@ -50,21 +50,21 @@ export interface ActionRequest {
 
 export interface Acted {
   done: number;
-  /** What was shown, and is not done. */
+  /** The plan that was shown, and is not done. */
   left: LeftAlone[];
 }
 
 export interface ActionPlan {
-  /** How many messages match; of a list, how many lines there are. */
+  /** The number of matching messages; of a list, the number of its lines. */
   matched: number;
   /** The messages that the action is possible for: what the operator confirms. */
   ids: number[];
   /** Asks the service about each id that a person names: ids that it does not show are left alone, unless `unchecked`. */
   checks: Map<number, ClaimCheck>;
-  /** What was shown of each of them: one that changes before the operator answers is left alone. */
+  /** The state of each that was shown: one that changes before the operator answers is left alone. */
   shown: Map<number, string>;
   examples: Operated[];
-  /** By their reasons. */
+  /** The counts by reason. */
   skipped: Map<string, Skipped>;
   /** False where more than the asked number match: the plan is of the oldest. */
   isAll: boolean;
@@ -323,7 +323,7 @@ export async function actOnMessages(
   return acted;
 }
 
-/** That it is a person's word, and what the service showed. */
+/** Marks it as a person's word, with the service's answer. */
 function saidInAudit(one: Operated, { kind, reason, sides }: ClaimCheck): { [name: string]: JsonValue } {
   if (claimOf(one).length === 0) return {};
   return {
@@ -334,7 +334,7 @@ function saidInAudit(one: Operated, { kind, reason, sides }: ClaimCheck): { [nam
   };
 }
 
-/** What a person decides by, and what the decision goes by; not when it is due next. */
+/** The facts by which a person decides, and on which the decision depends; not the time of the next try. */
 function printOf({ nextAttemptAt: _, ...message }: Operated['message']): string {
   return createHash('sha1').update(JSON.stringify(message)).digest('base64');
 }

@@ -57,8 +57,8 @@ async function endSentUpdates(tx: Tx, { entity, sourceKey, from, to }: BindingMo
 }
 
 /**
- * Moves the binding, on record as the person's word. What the service holds of the other record is not known, so the next pass
- * compares it with the ERP and sends every field.
+ * Moves the binding, on record as the person's word. The service's content of the other record is not known, so the
+ * next pass compares it with the ERP and sends every field.
  * @returns why it can't be moved; null: it is
  */
 export async function moveRecordBinding(

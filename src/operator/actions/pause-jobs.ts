@@ -34,7 +34,7 @@ export async function pauseJobs(
   await clock.sleep(oldAnswerMs + 5);
 }
 
-/** How many pauses were ended, and the lanes that they stopped. */
+/** The number of pauses that were ended, and the lanes that they stopped. */
 export interface Resumed {
   count: number;
   ended: Lane[];

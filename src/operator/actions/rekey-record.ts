@@ -31,7 +31,7 @@ export interface RekeyedRecord {
   closed: number;
 }
 
-/** What the store knows of both keys, and what the ERP has of them. */
+/** The store's facts about both keys, and the ERP's rows of them. */
 interface Facts {
   from: KnownRecord & { serviceId: string | null };
   to: KnownRecord & { serviceId: string | null };

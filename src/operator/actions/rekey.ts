@@ -29,9 +29,9 @@ import { lockCaptures } from '../../store/lease.js';
 import { writeStoreInfo } from '../../store/store-info.js';
 import { KeyMatcher, type MatchedKeys } from '../match-keys.js';
 
-/** What a look at the ERP says of the keys that the store knows. */
+/** The result of a look at the ERP about the keys that the store knows. */
 interface KeyCheck {
-  /** What the keys were and are, or null: nothing has changed. */
+  /** The old and the new meaning of the keys, or null: nothing has changed. */
   change: string | null;
   /** The name that the source had before, or null: it had no other. */
   formerName: string | null;
@@ -124,7 +124,7 @@ export interface RekeyRequest {
   every: ErpReader;
   /** Reads the records that are to be sent. */
   reader: ErpReader;
-  /** What a person said: new key → id at the service. */
+  /** A person's list: new key → id at the service. */
   named: ReadonlyMap<string, string>;
   /** A person said that the rows which are none of the known records are new ones. */
   isRestNew: boolean;
@@ -132,7 +132,7 @@ export interface RekeyRequest {
 }
 
 export interface RekeyPlan extends MatchedKeys {
-  /** What the keys were and are, or null: nothing has changed. */
+  /** The old and the new meaning of the keys, or null: nothing has changed. */
   change: string | null;
   /** New keys of rows to be sent that are none of the known records. */
   unknown: string[];
@@ -167,7 +167,7 @@ export async function planRekey({ store, settings }: JobContext, request: RekeyR
     renaming: await readRenaming(tx, entity),
     all: await readKnownKeys(tx, entity),
   }));
-  // What has its new key already is no candidate any more, when a run that broke off is finished.
+  // A record that has its new key already is no candidate any more, when a run that broke off is finished.
   const isMoved = (key: string) => renaming?.isMarked === true && !key.startsWith(leftBehindMark);
   const moved = new Set(all.map(({ sourceKey }) => sourceKey).filter(isMoved));
   const known = all.filter(({ sourceKey }) => !moved.has(sourceKey));

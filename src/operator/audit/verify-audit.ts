@@ -52,10 +52,10 @@ export async function exportAudit(store: Store, file: string): Promise<number> {
     await handle.writeFile(`${JSON.stringify(header)}\n`);
     let count = 0;
     for await (const page of readLines(store)) {
-      // So are chains that have begun meanwhile.
+      // Chains that have begun meanwhile are left out as well.
       if (page.some(({ chain }) => !heads.has(chain)))
         for (const { chain } of await readChains(store)) if (!heads.has(chain)) heads.set(chain, 0);
-      // What is written meanwhile is for the next export.
+      // Lines that are written meanwhile are for the next export.
       const lines = page.filter(({ chain, seq }) => seq <= (heads.get(chain) ?? Number.POSITIVE_INFINITY));
       count += lines.length;
       await handle.writeFile(lines.map((line) => `${line.hash} ${lineText(line)}\n`).join(''));
@@ -68,7 +68,7 @@ export async function exportAudit(store: Store, file: string): Promise<number> {
 
 function isPruned(before: readonly ChainRow[], after: readonly ChainRow[]): boolean {
   const now = new Map(after.map(({ chain, prunedSeq }) => [chain, prunedSeq]));
-  // Of a chain that was pruned whole, its row may be gone as well.
+  // The row of a chain that was pruned whole may be gone as well.
   return before.some(({ chain, prunedSeq }) => now.get(chain) !== prunedSeq);
 }
 

@@ -6,7 +6,7 @@ import type { OutboxCounts } from '../list-messages.js';
 
 /** Their rows are read one by one, which costs more than a count from the index. */
 const mostAged = 10_000;
-/** So many of each kind, the first that are due, are looked at for the one that has been open longest. */
+/** The first that are due of each kind: so many are looked at for the one that has been open longest. */
 const mostLooked = 1000;
 
 /** Counts like `countOutbox`, from at most `most` messages of each state and entity: `most` means that many or more. */

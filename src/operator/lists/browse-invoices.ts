@@ -51,7 +51,7 @@ export async function invoiceRows(
   return { rows, next: last ? { dueDate: last.due_date, invoiceNo: last.invoice_no } : null };
 }
 
-/** How often the list has changed behind a line of the audit. */
+/** The number of changes of the list behind a line of the audit. */
 interface ListChanges {
   behind: number;
   count: number;

@@ -20,7 +20,7 @@ async function boundsOf(tx: Tx, table: 'outbox_message' | 'audit_log') {
   return { first: await end('MIN'), last: await end('MAX') };
 }
 
-/** How many match; `mostCounted`: that many or more; null: it would take to read them all. */
+/** The number of matches; `mostCounted`: that many or more; null: it would take to read them all. */
 export async function countUpTo(tx: Tx, filter: MessageFilter): Promise<number | null> {
   const { records, states, entity, parkClass, reasonLike } = filter;
   if (records !== undefined) return countMessages(tx, filter);
@@ -88,7 +88,7 @@ export interface PageOf<Row> {
   next: number | null;
 }
 
-/** So many ids are looked through at a time, and so many times for one page: the reader asks for more. */
+/** The number of ids that are looked through at a time, and of such looks for one page: the reader asks for more. */
 const idsAtATime = 25_000;
 const mostLooks = 4;
 

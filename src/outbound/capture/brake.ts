@@ -266,12 +266,13 @@ export function nextMarks(
   };
 }
 
-/** Where earlier passes over everything have read to; null: none has come to its end. */
+/** The end of earlier passes over everything; null: none has come to its end. */
 export type ReadBefore = Pick<SourceMarks, 'highChangedAt' | 'highKey'> | null;
 
 /**
- * Whether a row that is new to the store was there when an earlier pass read the ERP, so that something else made it eligible since:
- * a setting, more likely than a person at work. Pure. @param overlapSeconds by which a row may be committed late
+ * True if a row that is new to the store was there when an earlier pass read the ERP, so that something else made it
+ * eligible since: a setting, more likely than a person at work. Pure. @param overlapSeconds by which a row may be
+ * committed late
  */
 export function isOverdue(
   { changedAt, sourceKey }: { changedAt: string | null; sourceKey: string },

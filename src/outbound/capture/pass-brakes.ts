@@ -288,7 +288,7 @@ const waitsForEnd = "source=? AND is_backlog IN (0,1) AND next_attempt_at IS NUL
 /** The same of one entity. */
 const ofPass = `state='pending' AND entity=? AND ${waitsForEnd}`;
 
-/** How many changes the pass has written that wait for its end. */
+/** The number of changes the pass has written that wait for its end. */
 async function countOfPass(tx: Tx, source: string, afterId: number): Promise<Record<Entity, PassCounts>> {
   const rows = await tx.rows<{ entity: Entity } & PassCounts>(
     `SELECT entity, COUNT(CASE WHEN operation='create' THEN 1 END) AS creates,

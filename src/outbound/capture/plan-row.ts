@@ -93,7 +93,7 @@ export interface RowPass {
   isResync: boolean;
   /** Known keys of records that seem to go on under a new one, by entity and new key. */
   renamed?: ReadonlyMap<string, string>;
-  /** Where earlier passes had read to when this one began; absent: a person names what to read. */
+  /** The end of earlier passes when this one began; absent: a person names the rows to read. */
   readBefore?: Readonly<Record<Entity, ReadBefore>>;
   /** Why rows that say which record they go on for wait for a person, by key. */
   replacing?: Readonly<Record<Entity, { held: ReadonlyMap<string, Fact> }>>;
@@ -196,7 +196,7 @@ export function planRow(
   };
 }
 
-/** Whether the store has never met the record: one that it knows was seen by an earlier pass, or removed and wanted again. */
+/** True if the store has never met the record: one that it knows was seen by an earlier pass, or removed and wanted again. */
 function isUnknown({ newest, binding, closed }: KnownRecord): boolean {
   return newest === null && binding === null && closed === null;
 }

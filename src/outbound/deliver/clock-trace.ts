@@ -10,7 +10,7 @@ import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
 import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { noteEnds } from '../outbox/transitions.js';
 
-/** That the clock was set between two requests, so that their times on record do not compare. */
+/** A step of the clock between two requests, whose times on record therefore do not compare. */
 export interface ClockCorrection {
   /** The last attempt before it. */
   attemptId: number;

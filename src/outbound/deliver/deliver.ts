@@ -281,7 +281,7 @@ class Delivery {
     const { entity, operation, idempotencyKey, method, body, keyField } = message;
     const { record, total, boundServiceId: serviceId } = message;
     const gate = this.#gate.of('deliver', isProbe, message);
-    // Where the first answer was odd as well, the settings are wrong, and a person has to hear of it.
+    // If the first answer was odd as well, the settings are wrong, and a person has to hear of it.
     const isRepeated = message.firstSentAt !== null && message.invalidAnswers === 0;
     const frozen = { idempotencyKey, method, body, keyField, record, total, serviceId, isRepeated };
     return this.client.send({ entity, operation, ...frozen, gate, isProbe, priority: isPatient ? -1 : 0 });

@@ -284,7 +284,7 @@ export type LookUpDecision =
   | { to: 'pending' }
   /** Nothing was found, which proves nothing: the same key and bytes go out again while the service remembers the key. */
   | { to: 'again' }
-  /** That nothing was found proves nothing yet. `counts`: another look-up that finds nothing proves it. */
+  /** A first look-up that finds nothing proves nothing yet. `counts`: another one that finds nothing proves it. */
   | { to: 'later'; inMs: number; counts: boolean; reason: Fact }
   | { to: 'parked'; parkClass: ParkClass; reason: Fact };
 

@@ -17,9 +17,9 @@ const leftUnsent: Fact = { code: 'left_before_sending' };
 const erpNotAsked: Fact = { code: 'erp_not_asked' };
 
 /**
- * Asks the ERP once more about creates that waited: behind a limit, a pause, an outage or a brake. What was captured may be gone by
- * then, or not to be sent any more; nothing of it is at the service, so it is withdrawn. A create that was captured after the last
- * completed scan began leaves unasked.
+ * Asks the ERP once more about creates that waited: behind a limit, a pause, an outage or a brake. A captured row may
+ * be gone by then, or not to be sent any more; nothing of it is at the service, so it is withdrawn. A create that was
+ * captured after the last completed scan began leaves unasked.
  */
 export class WaitingCreates {
   /** When the last completed scan of each kind began. */

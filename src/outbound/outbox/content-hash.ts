@@ -48,7 +48,7 @@ export function provenRecord(contentHash: ContentHash, record: string | null): s
   return contentHash === null ? null : record;
 }
 
-/** That these records exist says nothing of their fields: a sweep at the next pass compares them with the ERP. */
+/** Doubts the fields of these records, which only exist for certain: a sweep at the next pass compares them with the ERP. */
 export async function doubtContents(tx: Tx, messages: readonly { id: number; entity: Entity }[]): Promise<void> {
   await setContentHashes(
     tx,
