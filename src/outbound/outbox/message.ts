@@ -182,8 +182,11 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
       // A later refusal of what a gateway answered for would prove nothing: see `provenRefusal`.
       const state = verdict.mayHaveTakenEffect ? 'in_doubt' : message.claimedFrom;
       if (verdict.others === 'pass still') return park(provenRefusal({ claimedFrom: state }));
-      const waitMs = (verdict.retryAfterMs ?? 0) + backoffMs(context.tries, context.backoff, context.random);
-      return { ...same, state, schedule: { at: nowMs + Math.min(waitMs, context.backoff.maxMs) } };
+      const { backoff, random } = context;
+      const askedMs = verdict.retryAfterMs ?? 0;
+      const waitMs = Math.min(askedMs + backoffMs(context.tries, backoff, random), backoff.maxMs);
+      // A pause of the lane keeps the service's time, and a person may end it. A record of its own has no pause.
+      return { ...same, state, schedule: { at: nowMs + (verdict.others ? Math.max(askedMs, waitMs) : waitMs) } };
     }
 
     // One record that we may not send stops no other one. Others go first, and show whether it is the record or we.

@@ -230,6 +230,13 @@ describe('settling a message', () => {
     expect(wait(fresh, 'throttled'), 'it gives way to others').to.equal(2_000);
   });
 
+  it('waits as long as the service asks of this record alone, however long that is', () => {
+    const slowDown = { kind: 'throttled', reason: legacy('HTTP 429'), retryAfterMs: 7_200_000 } as const;
+    const wait = (verdict: Verdict) => timeOf(settle(fresh, verdict, context())) - nowMs;
+    expect(wait({ ...slowDown, others: 'passed' })).to.be.at.least(7_200_000);
+    expect(wait(slowDown), 'the pause of the lane keeps the time').to.equal(900_000);
+  });
+
   it('keeps the flag of an acknowledgement that needs a look', () => {
     const next = settle(doubted, { kind: 'delivered', serviceId: 'O-9', flag: legacy('total') }, context());
     expect(next).to.deep.include({ state: 'delivered', serviceId: 'O-9', flag: legacy('total'), reason: null });
