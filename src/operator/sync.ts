@@ -12,6 +12,7 @@ import type { CaptureResult } from '../outbound/capture/capture-result.js';
 import { deliver } from '../outbound/deliver/deliver.js';
 import { type DeliverResult, emptyDeliverResult } from '../outbound/deliver/deliver-result.js';
 import { recallRequests, tryNewCredential } from '../outbound/deliver/lane-keeper.js';
+import { nextLookUpAt } from '../outbound/deliver/look-up.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { ServiceLease } from '../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../service/service-client.js';
@@ -247,11 +248,20 @@ async function watch(
   const delivers = waitsFor('deliver');
   const total = delivers ? await countOpen(store, only) : 0;
   const patienceMs = Math.max(retryHorizonMs, settings.delivery.leaseSeconds * 1000 + 5_000);
+  // A conflict is parked while it is looked up, and sent again where nothing was found.
+  const isLookedUp = async () => {
+    const at = delivers ? await nextLookUpAt(context, only) : null;
+    return at !== null && at <= nowMs() + retryHorizonMs;
+  };
   let open = total;
   let pulled = !pulls;
   let lastProgressAt = performance.now();
   let lastAskedAt = lastProgressAt;
-  while ((open > 0 || !pulled) && !options.signal?.aborted && performance.now() - lastProgressAt <= patienceMs) {
+  while (
+    (open > 0 || !pulled || (await isLookedUp())) &&
+    !options.signal?.aborted &&
+    performance.now() - lastProgressAt <= patienceMs
+  ) {
     await sleep(300);
     const now = delivers ? await countOpen(store, only) : 0;
     if (now < open) lastProgressAt = performance.now();
