@@ -34,7 +34,7 @@ onAnyLab('one pass by hand', (kit) => {
     const [{ source_key: key }] = await kit.rows("SELECT source_key FROM outbox_message WHERE entity='order'");
     // Its answer came a moment ago.
     await write(
-      `UPDATE outbox_message SET ${forged.parked}, park_class='conflict', next_attempt_at=1, waits_for=NULL
+      `UPDATE outbox_message SET state='parked', park_class='conflict', next_attempt_at=1, started_at=NULL, delivered_at=NULL
         WHERE entity='order' AND source_key='${key}'`,
     );
     await write(`DELETE FROM binding WHERE entity='order' AND source_key='${key}'`);
