@@ -1,7 +1,5 @@
-import { ensureMariaDb } from '../test/support/ensure-mariadb.js';
-import { ensurePostgres } from '../test/support/ensure-postgres.js';
-import { ensureRedis } from '../test/support/ensure-redis.js';
 import { type MariaDb, startMariaDb } from '../test/support/mariadb.js';
+import { ensure } from '../test/support/needed-programs.js';
 import { type Postgres, startPostgres } from '../test/support/postgres.js';
 import { type Redis, startRedis } from '../test/support/redis.js';
 import type { DrainTask, StoreWork } from './drain/task.js';
@@ -32,7 +30,7 @@ export class Servers implements AsyncDisposable {
   }
 
   async #inMariaDb(): Promise<Place> {
-    ensureMariaDb();
+    ensure('mariadb');
     // The tests' redo log of 32 MB, a third of MariaDB's own default, is full every few seconds of a drain.
     const memory = ['--innodb-buffer-pool-size=512M', '--innodb-log-file-size=512M'];
     this.#mariaDb ??= await startMariaDb({ arguments: [...memory, '--userstat=1'] });
@@ -69,7 +67,7 @@ export class Servers implements AsyncDisposable {
   }
 
   async #inPostgres(): Promise<Place> {
-    ensurePostgres();
+    ensure('postgres');
     this.#postgres ??= await startPostgres({ settings: ['shared_buffers=256MB'] });
     const database = await this.#postgres.createDatabase();
     return {
@@ -95,7 +93,7 @@ export class Servers implements AsyncDisposable {
   }
 
   async redis(): Promise<Redis> {
-    ensureRedis();
+    ensure('redis');
     this.#redis ??= await startRedis();
     return this.#redis;
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { appendAudit } from '../../src/audit/audit-log.js';
 import { documents } from '../docs/documents.js';
-import { ensurePrograms } from '../support/ensure-programs.js';
+import { ensure } from '../support/needed-programs.js';
 import { answers, onAnyStore } from './installation.js';
 
 describe('waybill audit', () => {
@@ -144,12 +144,7 @@ describe('waybill audit', () => {
     });
 
     it('is proven to be whole, here and in a file without Waybill, until a line is changed', async () => {
-      ensurePrograms({
-        purpose: 'The tests run the program of docs/audit.md',
-        programs: ['python3'],
-        debianPackages: ['python3-minimal'],
-        elsewhere: ['Elsewhere:       Python 3'],
-      });
+      ensure('python');
       const { configDir, app } = installation;
       const proof = documents().find(({ path }) => path === 'docs/audit.md');
       const program = proof?.fences.find(({ language }) => language === 'python')?.text ?? '';

@@ -5,14 +5,16 @@ import type { ParkClass } from '../../src/outbound/outbox/message.js';
 import { insertMessages } from '../../src/outbound/outbox/new-messages.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
 import { upsertRows } from '../../src/store/rows.js';
-import { ensureChromium } from '../support/ensure-chromium.js';
+import { findExecutable } from '../support/find-executable.js';
 import type { Lab } from '../support/jobs/job-lab.js';
+import { ensure } from '../support/needed-programs.js';
 import { password } from './desk-client.js';
 
 /** Starts Chromium without a screen. Its own sandbox needs more rights than a container gives. */
 export function openChromium(): Promise<Chromium> {
   const args = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb'];
-  return chromium.launch({ executablePath: ensureChromium(), args });
+  ensure('chromium');
+  return chromium.launch({ executablePath: findExecutable('chromium') as string, args });
 }
 
 /** A page whose person has signed in by the form. */

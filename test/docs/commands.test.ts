@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
-import { ensurePrograms } from '../support/ensure-programs.js';
+import { ensure } from '../support/needed-programs.js';
 import { projectRoot } from '../support/project-root.js';
 import { runHere } from '../support/run-here.js';
 import { openSqlite } from '../support/sqlite-file.js';
@@ -110,12 +110,7 @@ describe('the commands in the documents', () => {
   let reader: Reader;
 
   before(async () => {
-    ensurePrograms({
-      purpose: 'The tests try the examples with curl',
-      programs: ['curl'],
-      debianPackages: ['curl'],
-      elsewhere: ['Elsewhere:       the package curl'],
-    });
+    ensure('shellTools');
     sandbox = await startSandbox();
     mkdirSync(tempDir.file('office'));
     reader = new Reader(tempDir.file('office'), sandbox.url);

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { ensurePrograms } from '../support/ensure-programs.js';
 import { findExecutable } from '../support/find-executable.js';
+import { ensure } from '../support/needed-programs.js';
 import { projectRoot } from '../support/project-root.js';
 
 const read = (file: string) => readFileSync(join(projectRoot, file), 'utf8');
@@ -50,14 +50,7 @@ describe('the rules and the dashboard for monitors', () => {
 
   it('are what Prometheus takes', function () {
     this.timeout(300_000);
-    ensurePrograms({
-      purpose: 'The tests check the alert rules with promtool',
-      programs: ['promtool'],
-      debianPackages: ['prometheus'],
-      // The package would also start a server of the system's own.
-      whileInstalling: { file: '/usr/sbin/policy-rc.d', text: '#!/bin/sh\nexit 101\n' },
-      elsewhere: ['Fedora, RHEL:    promtool of prometheus.io/download', 'macOS:           brew install prometheus'],
-    });
+    ensure('promtool');
     const promtool = findExecutable('promtool') ?? 'promtool';
     execFileSync(promtool, ['check', 'rules', join(projectRoot, 'docs/monitoring/alerts.yml')]);
   });

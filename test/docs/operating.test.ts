@@ -17,8 +17,8 @@ import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { createSampleErp, withSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
-import { ensurePrograms } from '../support/ensure-programs.js';
 import { forged } from '../support/forged.js';
+import { ensure } from '../support/needed-programs.js';
 import { projectRoot } from '../support/project-root.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
 import { openSqlite } from '../support/sqlite-file.js';
@@ -87,12 +87,7 @@ describe('docs/operating.md, typed line by line on a machine of its own', functi
     });
 
   before(async () => {
-    ensurePrograms({
-      purpose: 'The tests type the commands of docs/operating.md',
-      programs: ['git', 'curl', ...(isRoot ? ['runuser', 'useradd', 'userdel'] : [])],
-      debianPackages: ['git', 'curl', 'util-linux', 'passwd'],
-      elsewhere: ['Elsewhere:       the packages git, curl, util-linux and shadow'],
-    });
+    ensure('shellTools');
     if (isRoot) removeLeftAccounts();
     root = dir.file('machine');
     for (const path of ['bin', 'opt', 'etc/systemd/system', 'var/lib', 'var/backups', 'usr/local/bin', 'root', 'srv'])

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensurePrograms } from './ensure-programs.js';
+import { ensure } from './needed-programs.js';
 
 export interface Certificate {
   certFile: string;
@@ -18,12 +18,7 @@ export class Authority {
   readonly #keyFile: string;
 
   constructor(folder: string, name = 'authority') {
-    ensurePrograms({
-      purpose: 'The tests make certificates with openssl',
-      programs: ['openssl'],
-      debianPackages: ['openssl'],
-      elsewhere: ['Fedora:          sudo dnf install openssl', 'macOS:           brew install openssl'],
-    });
+    ensure('openssl');
     mkdirSync(folder, { recursive: true });
     this.#folder = folder;
     this.#keyFile = join(folder, `${name}.key`);

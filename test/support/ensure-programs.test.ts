@@ -1,7 +1,12 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { MARIADB } from './ensure-mariadb.js';
-import { POSTGRES } from './ensure-postgres.js';
-import { ensurePrograms, type Machine } from './ensure-programs.js';
+import { alone, ensurePrograms, type Machine } from './ensure-programs.js';
+import { neededPrograms } from './needed-programs.js';
+
+const { mariadb: MARIADB, postgres: POSTGRES } = neededPrograms;
 
 const DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_ID="12"\nID=debian\n';
 const UBUNTU = 'NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\n';
@@ -24,6 +29,7 @@ function machine(options: Partial<Machine> & { installed?: readonly string[]; ap
     write: (file, text) => void commands.push(`write ${file}: ${text.trim()}`),
     remove: (file) => void commands.push(`remove ${file}`),
     say: () => {},
+    alone: (work) => work(),
     ...options,
   };
   return { fake, commands };
@@ -42,7 +48,7 @@ describe('making sure of the programs that tests need', () => {
       ensurePrograms(MARIADB, fake);
       expect(commands).to.deep.equal([
         '/fake/apt-get update --quiet',
-        '/fake/apt-get install --yes --quiet --no-install-recommends --no-remove mariadb-server-core mariadb-client-core',
+        '/fake/apt-get install --yes --quiet --no-install-recommends --no-remove -o DPkg::Lock::Timeout=300 mariadb-server-core mariadb-client-core',
       ]);
     });
   }
@@ -61,6 +67,28 @@ describe('making sure of the programs that tests need', () => {
       expect(commands.at(-1)).to.equal(`remove ${file}`);
     });
   }
+
+  it('installs nothing that another process installed while this one waited for it', () => {
+    const installed: string[] = [];
+    const { fake, commands } = machine({
+      find: (program) => (program === 'apt-get' || installed.includes(program) ? `/fake/${program}` : undefined),
+      alone(work) {
+        installed.push(...MARIADB.programs);
+        work();
+      },
+    });
+    ensurePrograms(MARIADB, fake);
+    expect(commands).to.deep.equal([]);
+  });
+
+  it('keeps every other process out while one installs, and only so long', () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'waybill-install-lock-')), 'lock');
+    const others = () => spawnSync('flock', ['--nonblock', file, 'true']).status;
+    let during: number | null = null;
+    alone(() => (during = others()), file);
+    expect([during, others()]).to.deep.equal([1, 0]);
+    rmSync(dirname(file), { recursive: true });
+  });
 
   it('installs them when one is missing', () => {
     const { fake, commands } = machine({ installed: ['mariadbd'] });

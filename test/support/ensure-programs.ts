@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { findExecutable } from './find-executable.js';
 
 /** Programs that tests need of the machine, and where they come from. */
@@ -25,6 +26,8 @@ export interface Machine {
   write(file: string, text: string): void;
   remove(file: string): void;
   say(line: string): void;
+  /** Does the work while no other process of these tests installs anything. */
+  alone(work: () => void): void;
 }
 
 /**
@@ -38,13 +41,20 @@ export function ensurePrograms(need: ProgramNeed, machine: Machine = thisMachine
   const mayInstall = machine.isRoot && isDebian(machine.osRelease);
   if (!mayInstall || aptGet === undefined) throw new Error(whatToInstall(need, machine));
 
+  machine.alone(() => {
+    // Another process may have installed them meanwhile.
+    if (missingPrograms(need, machine).length > 0) install(need, aptGet, machine);
+  });
+}
+
+function install(need: ProgramNeed, aptGet: string, machine: Machine): void {
   machine.say(`${need.purpose}. Installing ${need.debianPackages.join(' and ')} with apt-get.`);
   const { whileInstalling } = need;
   if (whileInstalling) machine.write(whileInstalling.file, whileInstalling.text);
   try {
     machine.run(aptGet, ['update', '--quiet']);
     // --no-remove: MySQL's packages exclude MariaDB's, and a test run must not take away somebody's database server.
-    const options = ['--yes', '--quiet', '--no-install-recommends', '--no-remove'];
+    const options = ['--yes', '--quiet', '--no-install-recommends', '--no-remove', '-o', 'DPkg::Lock::Timeout=300'];
     machine.run(aptGet, ['install', ...options, ...need.debianPackages]);
   } catch (error) {
     throw new Error(`apt-get failed (see above). ${whatToInstall(need, machine)}`, { cause: error });
@@ -91,5 +101,20 @@ function thisMachine(): Machine {
     },
     remove: (file) => rmSync(file, { force: true }),
     say: (line) => console.log(line),
+    alone,
   };
+}
+
+/**
+ * Does the work under a lock that every process on this machine shares: `apt-get update` fails at once beside another one.
+ * The lock belongs to the open file, which the child inherits as its descriptor 3, and so outlives the child.
+ */
+export function alone(work: () => void, file = join(tmpdir(), 'waybill-tests-install.lock')): void {
+  const lock = openSync(file, 'a');
+  try {
+    execFileSync('flock', ['--timeout', '900', '3'], { stdio: ['ignore', 'inherit', 'inherit', lock] });
+    work();
+  } finally {
+    closeSync(lock);
+  }
 }

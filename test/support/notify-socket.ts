@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { ensurePrograms } from './ensure-programs.js';
+import { ensure } from './needed-programs.js';
 
 /** Node has no Unix datagram sockets. The perl of every Debian has them, in perl-base. Answers nothing, as systemd doesn't. */
 const listenAndPrint = `
@@ -25,15 +25,7 @@ export class NotifySocket {
   }
 
   static async open(path: string): Promise<NotifySocket> {
-    ensurePrograms({
-      purpose: 'The tests of the service under systemd',
-      programs: ['systemd-notify', 'perl'],
-      debianPackages: ['systemd', 'perl-base'],
-      elsewhere: [
-        'Other Linux:     the packages systemd and perl',
-        'macOS:           there is none; CI runs these tests',
-      ],
-    });
+    ensure('systemdNotify');
     const socket = new NotifySocket(path);
     await socket.next((message) => message === 'listening', 0);
     return socket;

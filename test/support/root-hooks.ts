@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { guardNestedCalls } from '../../src/store/store.js';
 import { childProcesses } from './child-processes.js';
-import { ensureMariaDb } from './ensure-mariadb.js';
-import { ensurePostgres } from './ensure-postgres.js';
-import { ensureRedis } from './ensure-redis.js';
+import { ensureAll, ensureServers } from './needed-programs.js';
 import { closeRunFolder, describeForgotten, forgottenFolders, openRunFolder } from './run-folder.js';
 import { isOfSharedServer, stopSharedServers } from './shared-servers.js';
 
@@ -24,9 +22,8 @@ let childrenAtStart: string[] = [];
 guardNestedCalls();
 
 export function mochaGlobalSetup(): void {
-  ensureMariaDb();
-  ensurePostgres();
-  ensureRedis();
+  if (process.argv.some((argument) => argument.endsWith('.test.js'))) ensureServers();
+  else ensureAll();
   openRunFolder();
   childrenAtStart = childProcesses();
 }

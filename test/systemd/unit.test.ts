@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { deliverySettings } from '../../src/config/sections/delivery.js';
-import { ensureSystemdAnalyze } from '../support/ensure-systemd-analyze.js';
+import { ensure } from '../support/needed-programs.js';
 import { projectRoot } from '../support/project-root.js';
 import { readUnit } from '../support/stand-in-systemd.js';
 import { useTempDir } from '../support/temp-dir.js';
@@ -30,7 +30,7 @@ describe('waybill.service', () => {
   describe('by systemd’s own judgement', () => {
     before(function () {
       try {
-        ensureSystemdAnalyze();
+        ensure('systemdAnalyze');
       } catch (error) {
         console.error(error instanceof Error ? error.message : error);
         this.skip();

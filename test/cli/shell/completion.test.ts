@@ -6,7 +6,7 @@ import { wholeProgram } from '../../../src/cli/run.js';
 import { completionScript } from '../../../src/cli/shell/completion.js';
 import { helpTree } from '../../../src/cli/shell/help-tree.js';
 import { manPage } from '../../../src/cli/shell/man-page.js';
-import { ensurePrograms } from '../../support/ensure-programs.js';
+import { ensure } from '../../support/needed-programs.js';
 import { useTempDir } from '../../support/temp-dir.js';
 
 /** The `--help` of a command: the commands and options that it lists, as they are typed. */
@@ -45,12 +45,7 @@ describe('completion and the manual page', () => {
   let printed: Printed[];
 
   before(async () => {
-    ensurePrograms({
-      purpose: 'The tests try the completion in zsh',
-      programs: ['zsh'],
-      debianPackages: ['zsh'],
-      elsewhere: ['Elsewhere:       the package zsh'],
-    });
+    ensure('zsh');
     program = await wholeProgram();
     printed = printedHelp(program);
     expect(printed.length).to.be.above(30);
