@@ -302,7 +302,7 @@ function differences(storeFile: string, one: number, other: number): string[] {
       return [
         tally,
         ...rows(
-          `SELECT kind, cause, source_key, number, service_id, reason, fields, day, currency, erp_total, service_total
+          `SELECT kind, cause, source_key, number, service_id, reason_code, reason_data, fields, day, currency, erp_total, service_total
              FROM reconcile_finding WHERE run_id=? ORDER BY source_key`,
         ),
         ...rows(

@@ -150,7 +150,7 @@ onAnyLab('the remedy of an alert', (kit) => {
         await lab.capture({ sweep: true });
       },
       mends: async (lab) => {
-        await lab.changeErp("UPDATE sales_orders SET remark='R-'||id");
+        await lab.changeErp("UPDATE sales_orders SET remark=REPLACE('R-#', '#', CAST(id AS CHAR(20)))");
         await lab.capture({ sweep: true });
       },
     },
