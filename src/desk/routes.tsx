@@ -30,7 +30,7 @@ import { Record as RecordPage, UnknownRecord } from './pages/record.js';
 import { SearchResults } from './pages/search.js';
 import { recordPath } from './pages/words.js';
 import { sendFindings, sendReport, showReconcile } from './reconcile.js';
-import { signIn, signInForm, signOut, switchTheme } from './sign-in.js';
+import { signIn, signInForm, signInsPerMinute, signOut, switchTheme } from './sign-in.js';
 import { sendChartScript, sendPlotScript, sendPlotStyle, sendScript, sendStyle } from './static-files.js';
 import { type DeskTools, personOf } from './tools.js';
 
@@ -62,7 +62,7 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: 'readyz', access: 'anyone', handle: tellReadiness },
   { method: 'GET', path: 'metrics', access: 'read', handle: sendMetrics },
   { method: 'GET', path: 'sign-in', access: 'anyone', handle: signInForm },
-  { method: 'POST', path: 'sign-in', access: 'anyone', mostPerMinute: 20, handle: signIn },
+  { method: 'POST', path: 'sign-in', access: 'anyone', mostPerMinute: signInsPerMinute, handle: signIn },
   { method: 'POST', path: 'sign-out', access: 'read', handle: signOut },
   { method: 'POST', path: 'theme', access: 'read', handle: switchTheme },
   { method: 'GET', path: '', access: 'read', handle: showOverview },

@@ -5,6 +5,9 @@ import { themes } from './pages/layout.js';
 import { signInPage } from './pages/sign-in.js';
 import { type DeskTools, htmlType, personOf, themeCookie } from './tools.js';
 
+/** Passwords that may be tried a minute, by all people together. */
+export const signInsPerMinute = 20;
+
 export async function signInForm(
   { query }: FastifyRequest,
   reply: FastifyReply,

@@ -7,7 +7,7 @@ import { type LanePause, laneArguments } from '../store/lane-pauses.js';
 import type { Reader } from '../words/sentence.js';
 import { remedyForPause, tellPause } from '../words/tell-pause.js';
 import { remedyFor, tell } from '../words/words.js';
-import type { OperatorContext } from './actions/decide-message.js';
+import type { OperatorContext } from './actions/decide-message-action.js';
 import { replacedInWords } from './story-timeline.js';
 import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
 import { boundInWords } from './values/is-it-there.js';

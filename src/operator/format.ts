@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.js';
-import { currencyScale } from '../erp/mapping/money.js';
+import { currencyScale } from '../model/currencies.js';
 import { formatAmount } from '../model/minor-units.js';
 
 /** Writes amounts in minor units of the configured currency, without its name. */

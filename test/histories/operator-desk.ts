@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { OperatorAction } from '../../src/operator/actions/decide-message.js';
+import type { OperatorAction } from '../../src/operator/actions/decide-message-action.js';
 import { confirmHeld, summariseHeld } from '../../src/operator/actions/held-changes.js';
 import {
   decideForMessages,

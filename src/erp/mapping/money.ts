@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/settings.js';
+import { currencyScale } from '../../model/currencies.js';
 import type { Currency } from '../../model/facts/rows.js';
 
 export type Rounding = 'refuse' | 'half-up' | 'half-even';
@@ -77,25 +78,6 @@ const HIGHEST = BigInt(Number.MAX_SAFE_INTEGER);
 /** JSON numbers beyond this lose digits in most programs that read them. */
 export function isSafe(value: bigint | number): boolean {
   return value <= HIGHEST && value >= -HIGHEST;
-}
-
-/**
- * The exponents of ISO 4217 that aren't 2. Written down here because Intl follows CLDR, which has habits of display
- * in it (HUF 0, IQD 0) and changes with a new Node: a hundredfold error in every amount.
- */
-const EXPONENTS: Record<number, string> = {
-  0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
-  3: 'BHD IQD JOD KWD LYD OMR TND',
-  4: 'CLF UYW',
-};
-
-const known = new Set(Intl.supportedValuesOf('currency'));
-
-/** Decimal places of a currency by ISO 4217, or null for an unknown code. */
-export function currencyScale(currency: string): number | null {
-  const listed = Object.entries(EXPONENTS).find(([, codes]) => codes.split(' ').includes(currency));
-  if (listed !== undefined) return Number(listed[0]);
-  return known.has(currency) ? 2 : null;
 }
 
 /** The currencies that orders may have, each with the decimal places of its amounts at the service. */

@@ -31,7 +31,7 @@ import {
   type Subjects,
   WrongAction,
 } from './action.js';
-import type { OperatorAction, OperatorContext } from './decide-message.js';
+import type { OperatorAction, OperatorContext } from './decide-message-action.js';
 import { decideForMessages, matchingIds, type Operated, writeOperatorDecisions } from './operated-messages.js';
 
 /** An operator's request. */

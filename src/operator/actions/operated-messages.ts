@@ -24,7 +24,7 @@ import {
   type OperatorAction,
   type OperatorContext,
   type OperatorDecision,
-} from './decide-message.js';
+} from './decide-message-action.js';
 import { customerCodeOf } from './forget-customer.js';
 
 interface OperableMessage extends OperatedMessage {

@@ -45,6 +45,12 @@ export function compareRecord(
   return { differing, unshown: [...unshown] };
 }
 
+/** Compares what an order amounts to on both sides, in minor units: its lines may be right, and its total wrong. Pure. */
+export function compareTotals(erp: bigint | null, service: bigint | null): FieldDifference[] {
+  if (erp === null || service === null || erp === service) return [];
+  return [{ field: 'total', erp: `${erp}`, service: `${service}` }];
+}
+
 /** The names of all fields of a record, those of its lines among them: `note`, `items[].price`. Pure. */
 export function shownNames(shown: Fields): string[] {
   const names = new Set<string>();

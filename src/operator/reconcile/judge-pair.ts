@@ -4,7 +4,7 @@ import type { FindingCause, ReconcileFact } from '../../model/facts/reconcile.js
 import type { JsonValue } from '../../model/record.js';
 import type { MessageState, Operation, ParkClass } from '../../outbound/outbox/message.js';
 import type { ShownRecord } from '../../service/read-record.js';
-import { type Comparison, compareRecord, type FieldDifference } from './compare-record.js';
+import { type Comparison, compareRecord, compareTotals, type FieldDifference } from './compare-record.js';
 
 type Fields = { readonly [name: string]: JsonValue };
 
@@ -115,9 +115,7 @@ export function judgeBound(
     return say('unjudged', 'filtered', { code: 'cancelled_in_erp', onCancelled: about.onCancelled });
 
   const comparison = compareRecord(erp.record, service.fields, about.optional, about.shownBefore);
-  // Its lines may be right, and its total wrong all the same.
-  if (erp.total !== null && service.total !== null && erp.total !== service.total)
-    comparison.differing.push({ field: 'total', erp: `${erp.total}`, service: `${service.total}` });
+  comparison.differing.push(...compareTotals(erp.total, service.total));
   if (comparison.differing.length === 0) return { finding: null, unshown: comparison.unshown };
   const fields = comparison.differing.map(({ field }) => field);
   const reason = { code: 'fields_differ', fields: fields.slice(0, mostNamed), count: fields.length } as const;

@@ -1,13 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  currencyScale,
-  isSafe,
-  parseDecimal,
-  plainScaled,
-  type Rounding,
-  toScaledInteger,
-} from '../../../src/erp/mapping/money.js';
+import { isSafe, parseDecimal, plainScaled, type Rounding, toScaledInteger } from '../../../src/erp/mapping/money.js';
+import { currencyScale } from '../../../src/model/currencies.js';
 
 function minor(text: string, scale: number, rounding: Rounding = 'refuse'): bigint | null {
   const decimal = parseDecimal(text);

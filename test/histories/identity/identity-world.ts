@@ -2,7 +2,7 @@ import winston from 'winston';
 import { settingsFrom } from '../../../src/config/load-settings.js';
 import type { Settings } from '../../../src/config/settings.js';
 import type { Entity } from '../../../src/model/record.js';
-import type { OperatorAction } from '../../../src/operator/actions/decide-message.js';
+import type { OperatorAction } from '../../../src/operator/actions/decide-message-action.js';
 import { forgetCustomer } from '../../../src/operator/actions/forget-customer.js';
 import { confirmHeld, summariseHeld } from '../../../src/operator/actions/held-changes.js';
 import { actOnMessages } from '../../../src/operator/actions/message-actions.js';

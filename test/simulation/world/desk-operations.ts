@@ -1,5 +1,5 @@
 import { routes } from '../../../src/desk/routes.js';
-import { operatorActions } from '../../../src/operator/actions/decide-message.js';
+import { operatorActions } from '../../../src/operator/actions/decide-message-action.js';
 import { values } from './command-operations.js';
 import { deskPort, deskToken } from './desk-user.js';
 import type { Dice } from './dice.js';

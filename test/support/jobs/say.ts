@@ -1,4 +1,4 @@
-import type { OperatorAction } from '../../../src/operator/actions/decide-message.js';
+import type { OperatorAction } from '../../../src/operator/actions/decide-message-action.js';
 import {
   decideForMessages,
   matchingIds,

@@ -7,7 +7,7 @@ import {
   type OperatorContext,
   type OperatorDecision,
   operatorActions,
-} from '../../../src/operator/actions/decide-message.js';
+} from '../../../src/operator/actions/decide-message-action.js';
 import { type MessageState, messageStates, type ParkClass } from '../../../src/outbound/outbox/message.js';
 import { tell } from '../../../src/words/words.js';
 
