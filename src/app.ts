@@ -12,7 +12,7 @@ import { createLogger } from './ops/logger.js';
 import { vanishedSource } from './outbound/capture/sources.js';
 import { environmentProblem } from './outbound/deliver/go-live.js';
 import { noteEndpoint } from './outbound/deliver/profile-notices.js';
-import { holdOlderStore, WitnessKeeper } from './outbound/recovery/store-witness.js';
+import { holdOlderStore, WitnessKeeper, witnessFilesOf } from './outbound/recovery/store-witness.js';
 import type { ServiceClient } from './service/service-client.js';
 import { systemClock } from './store/clock.js';
 import { openExistingStore, openStore, openStoreForReading, openStoreIfAny } from './store/open-store.js';
@@ -82,7 +82,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     if (!options.readOnly) {
       await checkSources(store, options, settings);
       // Before anything is written: an older copy of the store must not grow past what its witness remembers.
-      if (settings.store.witnessFile) witness = await WitnessKeeper.start(store, settings.store.witnessFile, log);
+      const files = witnessFilesOf(settings.store);
+      if (files) witness = await WitnessKeeper.start(store, files, log);
       await switchWriteBack(store, settings.writeBack);
     }
   } catch (error) {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { isInFile } from '../model/database-place.js';
-import { checkRestored } from '../outbound/recovery/store-witness.js';
+import { checkRestored, witnessFilesOf } from '../outbound/recovery/store-witness.js';
 import { backupStore, migrationsOf, restoreStore } from '../store/backup.js';
 import { type CommandApp, describeCommand, inApp, jsonCommand, UsageError } from './command.js';
 import { readGivenFile, writeGivenFile } from './given-file.js';
@@ -42,8 +42,8 @@ async function backup(
   const rows = restore
     ? await readGivenFile(given, settings, (file) => restoreStore(store, file))
     : await writeGivenFile(given, settings, (file) => backupStore(store, file));
-  const { witnessFile } = settings.store;
-  if (restore && witnessFile) await checkRestored(store, witnessFile, Date.now());
+  const witness = witnessFilesOf(settings.store);
+  if (restore && witness) await checkRestored(store, witness, Date.now());
   // Then stdout is the copy.
   if (given === '-' && !restore) return;
   const file = resolve(given);

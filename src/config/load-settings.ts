@@ -97,11 +97,24 @@ function withPaths(store: Settings['store'], configDir: string, env: NodeJS.Proc
     const file = storeFile(store.file, env);
     // A folder of its own, so that restoring the store's file, or all files beside it, leaves the witness alone.
     const beside = join(dirname(file), 'witness', `${basename(file)}.json`);
-    return { ...store, file, witnessFile: given ? storeFile(given, env) : beside };
+    const witnessFile = given ? storeFile(given, env) : beside;
+    return { ...store, file, witnessFile, ...secondWitness(store, witnessFile, env) };
   }
   const name = `${store.host}-${store.port}-${store.database}`.replaceAll(/[^A-Za-z0-9._-]/g, '_');
   const witnessFile = storeFile(given ?? `data/witness/${name}.json`, env);
-  return { ...store, witnessFile, tls: withPemPaths(store.tls, configDir) };
+  return {
+    ...store,
+    witnessFile,
+    ...secondWitness(store, witnessFile, env),
+    tls: withPemPaths(store.tls, configDir),
+  };
+}
+
+/** A second folder of the unit is there for this alone. */
+function secondWitness({ secondWitnessFile }: Settings['store'], witnessFile: string, env: NodeJS.ProcessEnv) {
+  const [, folder] = env.STATE_DIRECTORY?.split(delimiter) ?? [];
+  if (secondWitnessFile) return { secondWitnessFile: storeFile(secondWitnessFile, env) };
+  return folder ? { secondWitnessFile: join(folder, basename(witnessFile)) } : {};
 }
 
 /**

@@ -21,7 +21,17 @@ export const alertKinds = [
     'left',
     'keys',
   ],
-  ...['states', 'endpoint', 'read_order', 'read_invoice', 'read_customer', 'webhooks', 'write-back', 'redis'],
+  ...[
+    'states',
+    'endpoint',
+    'read_order',
+    'read_invoice',
+    'read_customer',
+    'webhooks',
+    'write-back',
+    'redis',
+    'witness',
+  ],
 ] as const;
 
 type AlertKind = (typeof alertKinds)[number];

@@ -97,6 +97,15 @@ describe('loading settings', () => {
     });
   }
 
+  it('keeps a second witness in the second folder of the unit, or where the settings say', () => {
+    const env = { ...tokenInEnvironment, STATE_DIRECTORY: '/var/lib/waybill:/var/lib/second' };
+    const second = (store: object, of: NodeJS.ProcessEnv = env) =>
+      load({ ...validSettings(), store }, of).settings.store.secondWitnessFile;
+    expect(second({})).to.equal('/var/lib/second/waybill.sqlite.json');
+    expect(second({ secondWitnessFile: '/srv/other-disk/w.json' })).to.equal('/srv/other-disk/w.json');
+    expect(second({}, tokenInEnvironment)).to.equal(undefined);
+  });
+
   it('drops the semicolon at the end of a query, which is read as part of a larger one', () => {
     const settings = validSettings();
     settings.orders.query = 'SELECT * FROM sales_orders ;\n';

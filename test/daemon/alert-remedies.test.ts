@@ -71,8 +71,8 @@ onAnyLab('the remedy of an alert', (kit) => {
   const secrets = new ForgeryWatch();
 
   /**
-   * `write_back_moves_changed_at`, `redis_away`: see write-back.test.ts and dispatchers.test.ts, which have an ERP that is
-   * written and a Redis. null: nothing has to be done, or what it holds says it.
+   * `write_back_moves_changed_at`, `redis_away`, `witness_unwritten`: see write-back.test.ts, dispatchers.test.ts and
+   * store-witness.test.ts, which have an ERP that is written, a Redis and a witness. null: nothing has to be done, or what it holds says it.
    */
   const cases: Record<AlertFact['code'], Case | 'elsewhere' | null> = {
     pause_in_force: {
@@ -234,6 +234,7 @@ onAnyLab('the remedy of an alert', (kit) => {
     write_back_refused: null,
     write_back_moves_changed_at: 'elsewhere',
     redis_away: 'elsewhere',
+    witness_unwritten: 'elsewhere',
   };
 
   for (const [code, one] of Object.entries(cases)) {

@@ -40,7 +40,7 @@ describe('a minute of a daemon with nothing to do', () => {
       capture: () => lab.capture(),
       alerts: () => lookAfterAlerts(lab.context, lease.lease, null, ending.signal),
       figures: () => recordFigures(lab.context),
-      witness: () => renewWitness(kit.store, folder.file('witness.json'), Date.now()),
+      witness: () => renewWitness(kit.store, [folder.file('witness.json')], Date.now()),
       // Its looks, a whole turn, and the renewals of its lease.
       deliver: () => clock.runUntil(clock.nowMs() + 60_000),
     };

@@ -17,7 +17,10 @@ const notRun: [RegExp, string][] = [
   [/^npm (ci|prune|run build|test)\b/, 'it installs or tests the project itself'],
   [/^npm run sandbox\b/, 'it runs until it is stopped; the tests start the sandbox'],
   [/^(useradd|install|systemctl|cp -r|cp -a|cp systemd)/, 'it changes the machine'],
-  [/^(apt|npm) install\b|^editor\b/, 'it changes the machine; `npm run package:try` does it in a clean one'],
+  [
+    /^apt (install|remove)\b|^npm install\b|^editor\b/,
+    'it changes the machine; `npm run package:try` does it in a clean one',
+  ],
   [/^journalctl\b/, 'it needs a running systemd'],
   [/^(cd|git pull)\b/, 'it belongs to its neighbours'],
   [/^npm run demo\b/, 'its output is compared by a test of its own'],

@@ -43,6 +43,7 @@ const places = [
   '/etc/waybill',
   '/etc/systemd/system',
   '/var/lib/waybill',
+  '/var/lib/waybill-witness',
   '/var/backups',
   '/usr/local/bin',
   '/root',
@@ -211,7 +212,7 @@ esac\n`,
 
   /** The steps by hand, or events in between, before a line of the page. */
   const meanwhile: Record<string, () => unknown> = {
-    'install -d -m 0700 -o waybill -g waybill /var/lib/waybill': () => {
+    'install -d -m 0700 -o waybill -g waybill /var/lib/waybill /var/lib/waybill-witness': () => {
       const settings = parse(readFileSync(at('etc/waybill/local.yaml'), 'utf8'));
       settings.erp = { type: 'sqlite', file: at('srv/erp.sqlite'), timeZone: 'Europe/Berlin' };
       Object.assign(settings.service, {

@@ -1,5 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { projectRoot } from '../support/project-root.js';
@@ -49,21 +58,35 @@ describe('the packages', () => {
       });
   });
 
+  interface Installation {
+    isConfigured?: boolean;
+    /** The exit code of `waybill backup`. */
+    backup?: number;
+    /** Files in /var/lib/waybill. */
+    state?: readonly string[];
+  }
+
   /** Runs preinst for an upgrade of an installation whose store has this schema; the package's is 200. */
-  function upgrade(schema: number, { isConfigured = true, backup = 0 } = {}) {
-    const place = dir.file(`upgrade-${schema}-${isConfigured}-${backup}`);
+  function upgrade(schema: number, { isConfigured = true, backup = 0, state = ['waybill.sqlite'] }: Installation = {}) {
+    const place = mkdtempSync(dir.file('upgrade-'));
     for (const folder of ['usr/lib/waybill', 'usr/bin', 'etc/waybill', 'var/lib/waybill'])
       mkdirSync(join(place, folder), { recursive: true });
+    for (const file of state) writeFileSync(join(place, 'var/lib/waybill', file), '');
     writeFileSync(join(place, 'usr/lib/waybill/schema'), `${schema}\n`);
     if (isConfigured) writeFileSync(join(place, 'etc/waybill/local.yaml'), '');
-    writeFileSync(join(place, 'usr/bin/waybill'), `#!/bin/sh\necho "$1" >"$2"; exit ${backup}\n`);
+    writeFileSync(
+      join(place, 'usr/bin/waybill'),
+      `#!/bin/sh\necho "$1" >"$2"; echo 'It says why.' >&2; exit ${backup}\n`,
+    );
     chmodSync(join(place, 'usr/bin/waybill'), 0o755);
-    const script = readFileSync(join(debian, 'preinst'), 'utf8')
-      .replaceAll(/(?<=[ "])\/(usr|etc|var)\//g, `${place}/$1/`)
-      .replace('@VERSION@', '2.0.0')
-      .replace('@SCHEMA@', '200');
+    const script = inPlace('preinst', place).replace('@VERSION@', '2.0.0').replace('@SCHEMA@', '200');
     const { status, stderr } = spawnSync('sh', ['-s', 'upgrade', '1.0.0'], { input: script, encoding: 'utf8' });
-    return { status, stderr, copies: readdirSync(join(place, 'var/lib/waybill')) };
+    const copies = readdirSync(join(place, 'var/lib/waybill')).filter((file) => !state.includes(file));
+    return { status, stderr, copies };
+  }
+
+  function inPlace(script: string, place: string): string {
+    return readFileSync(join(debian, script), 'utf8').replaceAll(/(?<=[ "(])\/(usr|etc|var|run)\//g, `${place}/$1/`);
   }
 
   it('refuse to go back behind the schema of the store', () => {
@@ -73,13 +96,54 @@ describe('the packages', () => {
     expect(copies).to.deep.equal([]);
   });
 
-  it('copy the store before its schema changes, and do not go on without the copy', () => {
-    expect(upgrade(100)).to.deep.include({ status: 0, copies: ['waybill.1.0.0.copy'] });
+  it('copy the store before its schema changes, each time anew, and do not go on without the copy', () => {
+    const old = 'waybill.1.0.0.copy';
+    for (const state of [
+      ['waybill.sqlite'],
+      ['waybill.sqlite', old],
+      ['waybill.sqlite', 'waybill.1.0.0.2026-01-01T000000.copy'],
+    ]) {
+      const { status, copies } = upgrade(100, { state });
+      expect(status).to.equal(0);
+      expect(copies).to.have.lengthOf(1);
+      expect(copies[0]).to.match(/^waybill\.1\.0\.0\.\d{4}-\d\d-\d\dT\d{6}\.copy$/);
+    }
     expect(upgrade(200)).to.deep.include({ status: 0, copies: [] });
     expect(upgrade(100, { isConfigured: false })).to.deep.include({ status: 0, copies: [] });
-    const failed = upgrade(100, { backup: 1 });
-    expect(failed).to.deep.include({ status: 1, copies: [] });
-    expect(failed.stderr).to.contain('The store could not be copied');
+    // A store on a server has nothing here but its witness.
+    for (const state of [['waybill.sqlite'], ['witness']]) {
+      const failed = upgrade(100, { backup: 1, state });
+      expect(failed).to.deep.include({ status: 1, copies: [] });
+      expect(failed.stderr).to.match(/It says why\.\nThe store could not be copied/);
+    }
+  });
+
+  it('upgrade an installation that has never run, whatever is missing in its settings', () => {
+    for (const backup of [1, 2]) expect(upgrade(100, { backup, state: [] })).to.deep.include({ status: 0, copies: [] });
+  });
+
+  it('remove at a purge only what a person said of each kind of data', () => {
+    const kinds: Record<string, readonly string[]> = {
+      'purge-data': ['var/lib/waybill', 'var/lib/waybill-witness'],
+      'purge-settings': ['etc/waybill'],
+    };
+    const folders = Object.values(kinds).flat();
+    for (const yes of [[], ['purge-data'], ['purge-settings'], ['purge-data', 'purge-settings']] as const) {
+      const place = mkdtempSync(dir.file('purge-'));
+      for (const folder of folders) mkdirSync(join(place, folder), { recursive: true });
+      mkdirSync(join(place, 'usr/share/debconf'), { recursive: true });
+      const answers = yes.map((kind) => `waybill/${kind}) RET=true ;;`).join(' ');
+      const debconf = `db_input() { :; }; db_go() { :; }; db_purge() { :; }; db_get() { RET=false; case $1 in ${answers} *) ;; esac; }\n`;
+      writeFileSync(join(place, 'usr/share/debconf/confmodule'), debconf);
+      const { status, stderr } = spawnSync('sh', ['-s', 'purge'], {
+        input: inPlace('postrm', place),
+        encoding: 'utf8',
+      });
+      expect(status, stderr).to.equal(0);
+      const kept = folders.filter((folder) => existsSync(join(place, folder)));
+      expect(kept).to.deep.equal(folders.filter((folder) => !yes.some((kind) => kinds[kind]?.includes(folder))));
+      for (const folder of kept) expect(stderr).to.contain(join(place, folder));
+    }
   });
 
   it('become a release by one command, of which nothing is left where it fails', function () {

@@ -153,10 +153,9 @@ export class StandInSystemd {
 
   #spawn(): void {
     const { uid, gid, name, home } = this.account();
-    const state = this.#folder(
-      join(this.root, 'var/lib', this.#of('StateDirectory')),
-      Number.parseInt(this.#of('StateDirectoryMode'), 8),
-    );
+    const stateMode = Number.parseInt(this.#of('StateDirectoryMode'), 8);
+    const states = this.#of('StateDirectory').split(' ');
+    const state = states.map((folder) => this.#folder(join(this.root, 'var/lib', folder), stateMode)).join(':');
     const credentials = join(this.root, 'run/credentials/waybill.service');
     rmSync(credentials, { recursive: true, force: true });
     this.#folder(credentials, 0o700);

@@ -53,7 +53,7 @@ describe('waybill.service', () => {
     const unit = readUnit(text);
     expect(unit.get('ExecStart')).to.deep.equal(['node dist/src/main.js daemon --config /etc/waybill']);
     expect(unit.get('User')).to.deep.equal(['waybill']);
-    expect(unit.get('StateDirectory')).to.deep.equal(['waybill']);
+    expect(unit.get('StateDirectory')).to.deep.equal(['waybill waybill-witness']);
   });
 
   it('takes secrets from files that only the service manager reads', () => {

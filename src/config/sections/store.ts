@@ -11,6 +11,12 @@ const witnessFile = text
     'File outside the store that remembers how far the store had come, so that a lost or restored store is noticed. Keep it out of the store’s backups. Default: in a folder `witness` beside the SQLite file, or in data/witness under the working folder, named after the store. A relative path works as in store.file.',
   );
 
+const secondWitnessFile = text
+  .optional()
+  .describe(
+    'The same file once more, so that the loss of the folder of the store, or a restore of that whole folder, is noticed too. Best on another disk. Default: under systemd in the second folder of $STATE_DIRECTORY, otherwise none. A relative path works as in store.file.',
+  );
+
 const meanings = {
   host: 'Server of the store.',
   database: 'Name of the store’s database; it belongs to Waybill alone.',
@@ -29,16 +35,19 @@ export const storeSettings = variants(
           'The store’s file, relative to the working folder. Under systemd relative to $STATE_DIRECTORY, without a leading data/.',
         ),
       witnessFile,
+      secondWitnessFile,
     }),
     z.strictObject({
       type: z.literal('mysql').describe(storeKind),
       ...serverConnection(mysqlPort, meanings),
       witnessFile,
+      secondWitnessFile,
     }),
     z.strictObject({
       type: z.literal('postgres').describe(storeKind),
       ...serverConnection(postgresPort, meanings),
       witnessFile,
+      secondWitnessFile,
     }),
   ]),
   'sqlite',

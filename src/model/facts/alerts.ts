@@ -50,6 +50,7 @@ export interface AlertFacts {
   };
   write_back_moves_changed_at: { kind: WriteBackKind };
   redis_away: { node: string; reason: Outside };
+  witness_unwritten: { file: string; reason: Outside };
 }
 
 export type AlertFact = FactOf<AlertFacts>;

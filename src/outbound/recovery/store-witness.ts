@@ -1,9 +1,12 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Logger } from 'winston';
+import type { StoreSettings } from '../../config/sections/store.js';
+import { outside } from '../../model/outside.js';
 import { machineIdentity } from '../../ops/machine-identity.js';
+import { type AlertCause, endAlert, raiseAlert } from '../../store/alerts.js';
 import { forgetLastLines } from '../../store/last-lines.js';
 import { isAnyAtWork } from '../../store/lease-rows.js';
 import type { Store, Tx } from '../../store/store.js';
@@ -24,6 +27,20 @@ export interface Witness {
   predecessors?: readonly string[];
   /** When records last got other keys, in milliseconds since 1970. The store may be lost with its own note of it. */
   rekeyedAt?: number;
+}
+
+/** The files that hold the witness, one or two. Each says the same, and each alone proves a loss. */
+export type WitnessFiles = readonly [string, ...string[]];
+
+/** @returns null: the store of a demo or a test, which nobody has to recover */
+export function witnessFilesOf(store: Pick<StoreSettings, 'witnessFile' | 'secondWitnessFile'>): WitnessFiles | null {
+  const { witnessFile, secondWitnessFile } = store;
+  if (witnessFile === undefined) return null;
+  return secondWitnessFile === undefined ? [witnessFile] : [witnessFile, secondWitnessFile];
+}
+
+function readAll(files: WitnessFiles): Promise<(Witness | null)[]> {
+  return Promise.all(files.map(readWitness));
 }
 
 /** @returns null when there is none. @throws StoreError when there is one that can't be read */
@@ -161,19 +178,19 @@ export async function recoveryProblem(tx: Tx): Promise<string | null> {
  * the store, which holds delivery in every process. To be called before anything else is written to
  * the store.
  */
-export function checkWitness(store: Store, file: string, nowMs: number): Promise<RecoveryHold | null> {
-  return checkAgainst(store, file, () => readWitness(file), nowMs, false);
+export function checkWitness(store: Store, files: WitnessFiles, nowMs: number): Promise<RecoveryHold | null> {
+  return checkAgainst(store, files, () => readAll(files), nowMs, false);
 }
 
 /** The same for a store that was filled from a copy a moment ago, whoever ran it before. */
-export function checkRestored(store: Store, file: string, nowMs: number): Promise<RecoveryHold | null> {
-  return checkAgainst(store, file, () => readWitness(file), nowMs, true);
+export function checkRestored(store: Store, files: WitnessFiles, nowMs: number): Promise<RecoveryHold | null> {
+  return checkAgainst(store, files, () => readAll(files), nowMs, true);
 }
 
 async function checkAgainst(
   store: Store,
-  file: string,
-  read: () => Promise<Witness | null>,
+  files: WitnessFiles,
+  read: () => Promise<(Witness | null)[]>,
   nowMs: number,
   isRestored: boolean,
 ): Promise<RecoveryHold | null> {
@@ -183,13 +200,33 @@ async function checkAgainst(
     if (known) return known;
     const trace = await traceOf(tx);
     const hadWitness =
-      before === null && (await knowsAnything(tx)) && (isRestored || (await lostWitness(tx, file, trace)));
+      before.every((one) => one === null) &&
+      (await knowsAnything(tx)) &&
+      (isRestored || (await lostWitness(tx, files[0], trace)));
     // Another process may have written it since it was read.
-    const witness = hadWitness ? await read() : before;
-    const loss = compareWitness(witness, { ...trace, hadWitness });
+    const there = (hadWitness ? await read() : before).filter((one) => one !== null);
+    const { loss, witness } = compareWitnesses(there, { ...trace, hadWitness });
     if (!loss) return null;
     return putOnRecord(tx, loss, witness, nowMs);
   });
+}
+
+/** The loss that any of these proves. Its witness speaks for all of them, so that none holds the store again afterwards. Pure. */
+export function compareWitnesses(
+  witnesses: readonly Witness[],
+  store: StoreTrace,
+): { loss: StoreLoss | null; witness: Witness | null } {
+  if (witnesses.length === 0) return { loss: compareWitness(null, store), witness: null };
+  const judged = witnesses.map((witness) => ({ witness, loss: compareWitness(witness, store) }));
+  const proof = judged.find(({ loss }) => loss?.kind === 'lost') ?? judged.find(({ loss }) => loss !== null);
+  if (!proof) return { loss: null, witness: null };
+  const others = witnesses.filter((one) => one !== proof.witness);
+  const names = others.flatMap(({ incarnation, predecessors = [] }) => [...predecessors, incarnation]);
+  const replaced = new Set([...names, ...(proof.witness.predecessors ?? [])]);
+  replaced.delete(store.incarnation);
+  const rekeyedAt = Math.max(...witnesses.map((one) => one.rekeyedAt ?? 0));
+  const predecessors = replaced.size > 0 ? { predecessors: [...replaced] } : {};
+  return { loss: proof.loss, witness: { ...proof.witness, ...predecessors, ...(rekeyedAt > 0 ? { rekeyedAt } : {}) } };
 }
 
 async function putOnRecord(tx: Tx, loss: StoreLoss, witness: Witness | null, nowMs: number): Promise<RecoveryHold> {
@@ -208,10 +245,15 @@ async function putOnRecord(tx: Tx, loss: StoreLoss, witness: Witness | null, now
 export async function holdOlderStore(store: Store, nowMs: number): Promise<void> {
   await store.transaction('hold a store that went back', async (tx) => {
     if (await readRecoveryHold(tx)) return;
-    const { isHeld: _, isWitnessed: __, ...trace } = await traceOf(tx);
+    const { incarnation, predecessors, auditId } = await traceOf(tx);
     const reason =
       'the store went back to an older state while Waybill ran (a failover to a replica that was behind, or a restored copy)';
-    await putOnRecord(tx, { kind: 'older', reason }, { ...trace, auditId: trace.auditId + 1, at: nowMs }, nowMs);
+    await putOnRecord(
+      tx,
+      { kind: 'older', reason },
+      { incarnation, predecessors, auditId: auditId + 1, at: nowMs },
+      nowMs,
+    );
   });
   forgetLastLines(store);
 }
@@ -286,47 +328,84 @@ export async function endHold(tx: Tx, { witness }: RecoveryHold): Promise<void> 
 /**
  * Tells the witness how far the store has come: what it says was committed before. A store that is
  * held, or that was replaced while this process ran, tells it nothing.
- * @param said what this process has read in the file, or written into it
- * @returns what is in the file now; null when it was left as it is
+ * @param said what this process has read in the files, or written into them
+ * @returns what is in them now; null when they were left as they are
+ * @throws WitnessUnwritten when one of them could not be written; the others are
  */
 export async function renewWitness(
   store: Store,
-  file: string,
+  files: WitnessFiles,
   nowMs: number,
   said: Witness | null = null,
 ): Promise<Witness | null> {
-  const before = await readWitness(file);
-  const { isHeld, isWitnessed, ...trace } = await store.read('read how far the store has come', traceOf);
-  const isSame = (one: Witness) =>
-    one.incarnation === trace.incarnation && one.auditId === trace.auditId && one.rekeyedAt === trace.rekeyedAt;
-  if (!isHeld && before !== null && isSame(before)) return before;
+  const before = await readAll(files);
+  const cause = unwrittenAlert(files);
+  const { isHeld, isWitnessed, isAlerted, ...trace } = await store.read('read how far the store has come', (tx) =>
+    traceOf(tx, cause),
+  );
+  const isSame = (one: Witness | null) =>
+    one?.incarnation === trace.incarnation && one.auditId === trace.auditId && one.rekeyedAt === trace.rekeyedAt;
+  // An account that can not write may have raised the alert: only a write ends it.
+  if (!isHeld && !isAlerted && before.every(isSame)) return before[0] as Witness;
   // A file that was deleted meanwhile is written again by the process that knows what it said.
-  if (await checkAgainst(store, file, async () => (await readWitness(file)) ?? said, nowMs, false)) return null;
+  const read = async () => (await readAll(files)).map((one) => one ?? said);
+  if (await checkAgainst(store, files, read, nowMs, false)) return null;
   const witness: Witness = { ...trace, at: nowMs };
   const note = () =>
     store.transaction('note what the witness knows', async (tx) => {
       await writeStoreInfo(tx, 'witnessed', String(witness.auditId));
-      await noteWitnessPlace(tx, file);
+      await noteWitnessPlace(tx, files[0]);
     });
   // First in the store: its line may be pruned one day, and the store must not look older than its witness then.
   // Only the very first file comes before its note, because a store that has one without the file is held.
-  if (before !== null) await note();
-  await writeWitness(file, witness);
-  if (before === null) await note();
+  const isFirst = before.every((one) => one === null);
+  if (!isFirst) await note();
+  const unwritten = await writeAll(files, witness);
+  if (unwritten.length === files.length) throw unwritten[0];
+  if (isFirst) await note();
+  if (unwritten[0]) throw unwritten[0];
+  if (isAlerted) await store.transaction('the witness is written again', (tx) => endAlert(tx, cause, nowMs));
   return witness;
+}
+
+/** A witness that could not be written: a loss of the store may go unnoticed. */
+export class WitnessUnwritten extends Error {
+  override readonly name = 'WitnessUnwritten';
+
+  constructor(
+    readonly file: string,
+    cause: Error,
+  ) {
+    super(cause.message, { cause });
+  }
+}
+
+async function writeAll(files: WitnessFiles, witness: Witness): Promise<WitnessUnwritten[]> {
+  const written = await Promise.allSettled(files.map((file) => writeWitness(file, witness)));
+  return written.flatMap((one, at) =>
+    one.status === 'rejected' ? [new WitnessUnwritten(files[at] as string, one.reason)] : [],
+  );
+}
+
+/** Several machines may share the store, each with files of its own. */
+function unwrittenAlert(files: WitnessFiles): AlertCause {
+  return `witness.${createHash('sha256').update(witnessPlace(files[0])).digest('hex').slice(0, 12)}`;
 }
 
 interface StoreRow extends Omit<StoreTrace, 'hadWitness'> {
   isHeld: boolean;
   isWitnessed: boolean;
+  isAlerted: boolean;
   rekeyedAt?: number;
 }
 
 /** The progress of the store, and its hold: one statement, because it is asked for every few seconds. */
-async function traceOf(tx: Tx): Promise<StoreRow> {
+async function traceOf(tx: Tx, alert: AlertCause | null = null): Promise<StoreRow> {
   const rows = await tx.select<{ name: string; value: string | null }>(
     `SELECT name, value FROM store_info WHERE name IN ('incarnation', 'witnessed', 'predecessors', 'recovery', 'rekeyed_at')
-      UNION ALL SELECT 'audit_id', ${tx.dialect.asText('MAX(id)')} FROM audit_log`,
+      UNION ALL SELECT 'audit_id', ${tx.dialect.asText('MAX(id)')} FROM audit_log
+      UNION ALL SELECT 'alert', open_cause FROM alert WHERE open_cause=?`,
+    [alert],
   );
   const of = new Map(rows.map(({ name, value }) => [name, value]));
   const rekeyedAt = of.get('rekeyed_at');
@@ -336,6 +415,7 @@ async function traceOf(tx: Tx): Promise<StoreRow> {
     predecessors: JSON.parse(of.get('predecessors') ?? '[]'),
     isHeld: of.has('recovery'),
     isWitnessed: of.has('witnessed'),
+    isAlerted: of.has('alert'),
     ...(rekeyedAt ? { rekeyedAt: Number(rekeyedAt) } : {}),
   };
 }
@@ -366,7 +446,7 @@ const everyMs = 3_000;
 /** Compares the store with its witness when a process begins, and keeps the witness up to date until it ends. */
 export class WitnessKeeper {
   #renewing: Promise<void> = Promise.resolve();
-  #failed = false;
+  #failed: string | null = null;
   /** Last content of the file. */
   #said: Witness | null = null;
   #stopped = false;
@@ -374,16 +454,16 @@ export class WitnessKeeper {
 
   private constructor(
     private readonly store: Store,
-    private readonly file: string,
+    private readonly files: WitnessFiles,
     private readonly log: Logger,
   ) {}
 
   /** @throws StoreError when there is a witness that can't be read */
-  static async start(store: Store, file: string, log: Logger): Promise<WitnessKeeper> {
-    const said = await readWitness(file);
-    const hold = await checkWitness(store, file, Date.now());
+  static async start(store: Store, files: WitnessFiles, log: Logger): Promise<WitnessKeeper> {
+    const said = (await readAll(files)).find((one) => one !== null) ?? null;
+    const hold = await checkWitness(store, files, Date.now());
     if (hold) log.info('Delivery is held until `waybill recover`', { reason: hold.reason });
-    const keeper = new WitnessKeeper(store, file, log);
+    const keeper = new WitnessKeeper(store, files, log);
     keeper.#said = said;
     keeper.#schedule();
     return keeper;
@@ -408,15 +488,25 @@ export class WitnessKeeper {
 
   async #renew(): Promise<void> {
     try {
-      this.#said = (await renewWitness(this.store, this.file, Date.now(), this.#said)) ?? this.#said;
-      this.#failed = false;
+      this.#said = (await renewWitness(this.store, this.files, Date.now(), this.#said)) ?? this.#said;
+      this.#failed = null;
     } catch (error) {
-      if (!this.#failed)
-        this.log.warn('The witness of the store could not be renewed', {
-          file: this.file,
-          error: (error as Error).message,
-        });
-      this.#failed = true;
+      const { message } = error as Error;
+      const file = error instanceof WitnessUnwritten ? error.file : this.files[0];
+      if (this.#failed === file) return;
+      this.log.warn('The witness of the store could not be renewed', { file, error: message });
+      this.#failed = file;
+      if (error instanceof WitnessUnwritten) await this.#raise(file, message);
     }
+  }
+
+  /** A store that can not be written either says so by itself. */
+  async #raise(file: string, message: string): Promise<void> {
+    const fact = { code: 'witness_unwritten', file, reason: outside(message) } as const;
+    await this.store
+      .transaction('say that the witness is not written', (tx) =>
+        raiseAlert(tx, unwrittenAlert(this.files), fact, Date.now()),
+      )
+      .catch(() => undefined);
   }
 }

@@ -106,6 +106,10 @@ export const alertWords: WordsFor<AlertFacts> = {
     text: `Node ${node} delivers without Redis (${openOutside(reason)}): orders go out, and the nodes share the work less evenly`,
     remedy: 'Check cluster.redis and the server.',
   }),
+  witness_unwritten: ({ file, reason }) => ({
+    text: `The witness of the store can not be written (${openOutside(reason)}). A loss of the store could go unnoticed, and then its orders would go out twice`,
+    remedy: `Give the folder of ${file} to the account that runs Waybill, and room on its disk.`,
+  }),
 };
 
 const subjects: Readonly<Record<string, string>> = {

@@ -181,7 +181,7 @@ onAnyLab('what a recovered store believes', (kit) => {
     await editSampleLine(lab.erp, id, 1, 51);
     await holdAsLost(kit);
     await recover(lab.context, lab.reader, { fate: parked, bindings: null, reason: 'a test' });
-    expect((await renewWitness(kit.store, file, Date.now()))?.predecessors).to.include(incarnation);
+    expect((await renewWitness(kit.store, [file], Date.now()))?.predecessors).to.include(incarnation);
     expect(await readWitness(file)).to.deep.include({ predecessors: [incarnation, 'the lost one'] });
 
     await kit.store.transaction('as the copy was', async (tx) => {
@@ -190,7 +190,7 @@ onAnyLab('what a recovered store believes', (kit) => {
       await tx.run(`UPDATE outbox_message SET operation='create', ${forged.pending} WHERE operation='update'`);
       await tx.run("DELETE FROM binding WHERE entity='order' AND source_key=?", [String(id)]);
     });
-    const hold = await checkWitness(kit.store, file, Date.now());
+    const hold = await checkWitness(kit.store, [file], Date.now());
     expect(hold?.kind).to.equal('older');
     expect(hold?.copyAt).to.be.a('number');
     const [create] = await kit.rows(

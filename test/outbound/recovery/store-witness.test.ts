@@ -1,17 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { appendAudit } from '../../../src/audit/audit-log.js';
+import { createLogger } from '../../../src/ops/logger.js';
 import {
   checkRestored,
   checkWitness,
   compareWitness,
+  compareWitnesses,
   type RecoveryHold,
   readWitness,
   releaseSameStore,
   renewWitness,
+  type Witness,
+  WitnessKeeper,
   writeWitness,
 } from '../../../src/outbound/recovery/store-witness.js';
+import { openAlerts } from '../../../src/store/alerts.js';
 import { onEveryStore } from '../../store/stores.js';
 import { useTempDir } from '../../support/temp-dir.js';
 
@@ -76,18 +82,18 @@ onEveryStore('a store whose witness is missing', (kit) => {
 
   it('is held when it had one in this place, once it knows anything, and until a person has spoken', async () => {
     const file = newFile();
-    expect(await renewWitness(kit.store, file, now)).to.include({ at: now });
+    expect(await renewWitness(kit.store, [file], now)).to.include({ at: now });
     rmSync(file);
-    expect(await checkWitness(kit.store, file, now), 'an empty store misses nothing').to.equal(null);
+    expect(await checkWitness(kit.store, [file], now), 'an empty store misses nothing').to.equal(null);
     await set('go_live', '{}');
-    const hold = await checkWitness(kit.store, file, now + 1);
+    const hold = await checkWitness(kit.store, [file], now + 1);
     expect(hold).to.include({ kind: 'unwitnessed', since: now + 1, witness: null });
-    expect(await renewWitness(kit.store, file, now + 2), 'nothing is written while it is held').to.equal(null);
+    expect(await renewWitness(kit.store, [file], now + 2), 'nothing is written while it is held').to.equal(null);
     expect(existsSync(file)).to.equal(false);
     await kit.store.transaction('release', (tx) => releaseSameStore(tx, hold as RecoveryHold));
-    expect(await renewWitness(kit.store, file, now + 3)).to.include({ at: now + 3 });
+    expect(await renewWitness(kit.store, [file], now + 3)).to.include({ at: now + 3 });
     rmSync(file);
-    expect((await checkWitness(kit.store, file, now + 4))?.kind, 'it is held again when it is lost again').to.equal(
+    expect((await checkWitness(kit.store, [file], now + 4))?.kind, 'it is held again when it is lost again').to.equal(
       'unwitnessed',
     );
   });
@@ -95,61 +101,116 @@ onEveryStore('a store whose witness is missing', (kit) => {
   it('goes on where a start was killed between the first file and its note', async () => {
     const file = newFile();
     await set('go_live', '{}');
-    await renewWitness(kit.store, file, now);
+    await renewWitness(kit.store, [file], now);
     await kit.store.transaction('as the kill left it', (tx) =>
       tx.run("DELETE FROM store_info WHERE name IN ('witnessed', 'witness_places')"),
     );
-    expect(await checkWitness(kit.store, file, now)).to.equal(null);
+    expect(await checkWitness(kit.store, [file], now)).to.equal(null);
     rmSync(file);
-    expect(await checkWitness(kit.store, file, now)).to.equal(null);
+    expect(await checkWitness(kit.store, [file], now)).to.equal(null);
   });
 
   it('leaves a running store alone whose witness file is deleted', async () => {
     const file = newFile();
     await set('go_live', '{}');
-    const said = await renewWitness(kit.store, file, now);
+    const said = await renewWitness(kit.store, [file], now);
     rmSync(file);
-    expect(await renewWitness(kit.store, file, now + 1, said)).to.include({ at: now + 1 });
+    expect(await renewWitness(kit.store, [file], now + 1, said)).to.include({ at: now + 1 });
     expect(await readWitness(file)).to.include({ at: now + 1 });
     // Not when what ran is no longer there.
     rmSync(file);
     const newer = { incarnation: said?.incarnation ?? '', auditId: 1_000_000, at: now };
-    expect(await renewWitness(kit.store, file, now + 2, newer)).to.equal(null);
-    expect(await checkWitness(kit.store, file, now + 3)).to.include({ kind: 'older' });
+    expect(await renewWitness(kit.store, [file], now + 2, newer)).to.equal(null);
+    expect(await checkWitness(kit.store, [file], now + 3)).to.include({ kind: 'older' });
   });
 
   if (kit.dialect !== 'sqlite') {
     it('goes on for a machine that joins, and where another process is at work on it', async () => {
       const file = newFile();
       await set('go_live', '{}');
-      await renewWitness(kit.store, file, now);
-      expect(await checkWitness(kit.store, newFile(), now), 'a machine that joins').to.equal(null);
+      await renewWitness(kit.store, [file], now);
+      expect(await checkWitness(kit.store, [newFile()], now), 'a machine that joins').to.equal(null);
       rmSync(file);
       await lease('boot-of-another-machine 1 2 3', 'now+60000');
-      expect(await checkWitness(kit.store, file, now), 'somebody is at work').to.equal(null);
+      expect(await checkWitness(kit.store, [file], now), 'somebody is at work').to.equal(null);
       await kit.store.transaction('let go', (tx) => tx.run(`UPDATE lease SET expires_at=${tx.nowMs}-1`));
-      expect((await checkWitness(kit.store, file, now))?.kind).to.equal('unwitnessed');
+      expect((await checkWitness(kit.store, [file], now))?.kind).to.equal('unwitnessed');
     });
 
     it('is held when it was filled from a copy, on whatever machine', async () => {
       await set('go_live', '{}');
-      await renewWitness(kit.store, newFile(), now);
-      expect((await checkRestored(kit.store, newFile(), now))?.kind).to.equal('unwitnessed');
+      await renewWitness(kit.store, [newFile()], now);
+      expect((await checkRestored(kit.store, [newFile()], now))?.kind).to.equal('unwitnessed');
     });
   }
 
+  it('is held by a second witness when its folder is lost or restored as a whole, and by no witness afterwards', async () => {
+    const [file, second] = [newFile(), newFile()];
+    await set('go_live', '{}');
+    await renewWitness(kit.store, [file], now);
+    expect(await renewWitness(kit.store, [file, second], now + 1), 'an upgrade adds it, and holds nothing').to.include({
+      at: now + 1,
+    });
+    const old = await readWitness(file);
+    await kit.store.transaction('go on', (tx) => appendAudit(tx, [{ event: 'operator', actor: 'test' }], now));
+    await renewWitness(kit.store, [file, second], now + 2);
+    expect(await readWitness(second)).to.deep.equal(await readWitness(file));
+
+    await writeWitness(file, old as Witness);
+    await kit.rows('DELETE FROM audit_log');
+    await kit.store.transaction('the whole folder is restored', (tx) =>
+      tx.run(`UPDATE store_info SET value='${old?.auditId}' WHERE name='witnessed'`),
+    );
+    expect(await checkWitness(kit.store, [file], now), 'the first one came back with it').to.equal(null);
+    expect(await checkWitness(kit.store, [file, second], now)).to.include({ kind: 'older' });
+    await kit.rows("DELETE FROM store_info WHERE name='recovery'");
+    await kit.rows("UPDATE store_info SET value='made anew' WHERE name='incarnation'");
+    expect(await checkWitness(kit.store, [newFile(), second], now), 'store and first one are lost').to.include({
+      kind: 'lost',
+    });
+  });
+
+  it('raises an alert while a witness can not be written, and writes the other one', async () => {
+    const [file, gone] = [newFile(), join(kit.folder, `gone-${folders}`)];
+    symlinkSync(join(kit.folder, 'unmounted'), gone);
+    const files = [file, join(gone, 'witness.json')] as const;
+    const alerts = async () => (await kit.store.read('look', openAlerts)).map(({ message }) => message);
+    const log = createLogger({ level: 'error', stream: 'stderr', secrets: [] });
+    await (await WitnessKeeper.start(kit.store, files, log)).stop();
+    expect(await readWitness(file), 'the other one').to.not.equal(null);
+    const raised = await alerts();
+    expect(raised).to.have.lengthOf(1);
+    expect(raised[0]).to.include({ code: 'witness_unwritten', file: files[1] });
+    rmSync(gone);
+    await (await WitnessKeeper.start(kit.store, files, log)).stop();
+    expect(await alerts()).to.deep.equal([]);
+    expect(await readWitness(files[1])).to.not.equal(null);
+  });
+
   it('leaves behind, when it is lost itself, that its records got other keys', async () => {
     const file = newFile();
-    await renewWitness(kit.store, file, now);
+    await renewWitness(kit.store, [file], now);
     await set('rekeyed_at', '12');
-    await renewWitness(kit.store, file, now);
+    await renewWitness(kit.store, [file], now);
     expect(await readWitness(file)).to.include({ rekeyedAt: 12 });
     await kit.store.transaction('another store', (tx) =>
       tx.run("UPDATE store_info SET value='another' WHERE name='incarnation'"),
     );
-    const hold = await checkWitness(kit.store, file, now);
+    const hold = await checkWitness(kit.store, [file], now);
     expect(hold?.witness).to.include({ rekeyedAt: 12 });
     expect(hold).to.include({ kind: 'lost', copyAt: null });
+  });
+});
+
+describe('two witnesses', () => {
+  const store = { incarnation: 'new', auditId: 5, predecessors: [], hadWitness: false };
+
+  it('speak with one voice of a loss, so that none holds the store again afterwards', () => {
+    const older = { incarnation: 'a', auditId: 9, at: 1, predecessors: ['z'], rekeyedAt: 3 };
+    const newer = { incarnation: 'b', auditId: 1, at: 2 };
+    const { loss, witness } = compareWitnesses([newer, older], store);
+    expect(loss?.kind).to.equal('lost');
+    expect(witness).to.deep.equal({ ...newer, predecessors: ['z', 'a'], rekeyedAt: 3 });
   });
 });
 

@@ -17,7 +17,9 @@ export type AskSystemd = () => Promise<string | null>;
 export async function checkMachine(settings: Settings, askSystemd: AskSystemd = unitOfSystemd): Promise<Finding[]> {
   const { store, erp } = settings;
   const erpFile = databaseFile(erp);
-  const files = [databaseFile(store), store.witnessFile ?? null].filter((file) => file !== null);
+  const files = [databaseFile(store), store.witnessFile, store.secondWitnessFile].filter(
+    (file) => typeof file === 'string',
+  );
   return [
     ...(await guarded('machine', () => checkDisk([...new Set(files.map((file) => dirname(resolve(file))))]))),
     ...(await guarded('machine', () => checkModes(files.map((file) => resolve(file))))),
