@@ -9,7 +9,7 @@ export type LeaseName = InSource<'capture'> | 'service' | 'write-back' | 'leader
 export type NodeLeaseName = `node/${string}`;
 
 /** The longest lease that the settings allow (`delivery.leaseSeconds`). */
-const longestLeaseMs = 600_000;
+export const longestLeaseMs = 600_000;
 
 export interface LeaseRow {
   name: LeaseName;

@@ -96,7 +96,7 @@ export class Lease {
   readonly name: LeaseName;
   /** The fencing token: it grows with every new holder. */
   readonly epoch: number;
-  private readonly leaseMs: number;
+  readonly leaseMs: number;
   #endsAtMonotonicMs: number;
 
   /** The lease of a row that was just taken in a transaction; `Lease.acquire` and `joinCluster` do. */

@@ -6,7 +6,9 @@ import {
   endedHolder,
   endLeases,
   insertRow,
+  type LeaseRow,
   lockRow,
+  longestLeaseMs,
   msLeft,
   type NodeLeaseName,
   type NodeRow,
@@ -35,6 +37,8 @@ export interface Share {
   demand: number[];
   /** When it said so, by the database's clock. */
   at: number;
+  /** How long its lease is. Absent in older versions. */
+  leaseMs?: number;
   /** Until when a long limit lets it send nothing, by the same clock; null or absent: it may send, or has no place at all. */
   usedUpUntil?: number | null;
 }
@@ -177,7 +181,14 @@ export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = s
         return { answer: { held: false, holder, freeInMs: one.restMs - goneMs }, ended: null };
       }
       const epoch = rows.service.epoch + 1;
-      const share: Share = { limits: one.limits, sources: one.sources, places: [], demand: [], at: mine.now };
+      const share: Share = {
+        limits: one.limits,
+        sources: one.sources,
+        leaseMs: one.leaseMs,
+        places: [],
+        demand: [],
+        at: mine.now,
+      };
       await tx.run("UPDATE lease SET epoch=? WHERE name='service'", [epoch]);
       await tx.run(
         'UPDATE lease SET epoch=?, holder=?, holder_process=?, expires_at=?, released_at=NULL, since_at=?, version=?, share=? WHERE name=?',
@@ -201,7 +212,33 @@ export async function lockCluster(tx: Tx): Promise<{ service: ServiceRow; nodes:
     await insertRow(tx, 'service');
     service = (await lockRow(tx, 'service')) as ServiceRow;
   }
-  return { service, nodes: await readNodes(tx), leader: await readLeader(tx) };
+  const nodes = await readNodes(tx);
+  for (const row of [service, ...nodes]) await boundTimes(tx, row);
+  return { service, nodes, leader: await readLeader(tx) };
+}
+
+/**
+ * The times of this row by a database's clock that was set back, or by that of another server, lie ahead: from now on they count from
+ * this moment. A rest is never longer than the window then, and no lease longer than leases are. The caller has the lock of the cluster.
+ */
+async function boundTimes(tx: Tx, row: ServiceRow | NodeRow): Promise<void> {
+  const { name, releasedAt, expiresAt, now } = row;
+  const next = boundedTimes(row, 'share' in row ? shareOf(row)?.leaseMs : undefined);
+  // A node renews its lease without the lock.
+  if (next.expiresAt !== expiresAt)
+    await tx.run('UPDATE lease SET expires_at=? WHERE name=? AND expires_at=?', [next.expiresAt, name, expiresAt]);
+  if (next.releasedAt !== releasedAt)
+    await tx.run('UPDATE lease SET released_at=? WHERE name=? AND released_at>?', [next.releasedAt, name, now]);
+  Object.assign(row, next);
+}
+
+/** The times of a lease as far as they can be true at this moment of the database's clock. Pure. */
+export function boundedTimes(
+  { releasedAt, expiresAt, now }: Pick<LeaseRow, 'releasedAt' | 'expiresAt' | 'now'>,
+  leaseMs: number = longestLeaseMs,
+): Pick<LeaseRow, 'releasedAt' | 'expiresAt'> {
+  const upTo = (time: number | null, most: number) => (time === null ? null : Math.min(time, most));
+  return { releasedAt: upTo(releasedAt, now), expiresAt: upTo(expiresAt, now + leaseMs) };
 }
 
 /** True if nobody has ended it, or let it go. Its time may be over all the same. */

@@ -140,7 +140,13 @@ export class Membership {
       const { share, use } = takePlaces(limiter.share, { me, alive, gone, demand, limits, counted });
       const { usedUp } = limiter;
       const sources = sourcesInWords(this.context.settings);
-      await writeShare(tx, this.lease, { ...share, sources, usedUpUntil: usedUp && me.now + Math.ceil(usedUp.waitMs) });
+      const { leaseMs } = this.lease;
+      await writeShare(tx, this.lease, {
+        ...share,
+        sources,
+        leaseMs,
+        usedUpUntil: usedUp && me.now + Math.ceil(usedUp.waitMs),
+      });
       if (taken) killPoint('before-takeover');
       return { me, alive, ended, taken, leads: !isLed || leader === this.lease.epoch, use };
     });

@@ -14,7 +14,7 @@ import { openAlerts, raiseAlert } from '../../../../src/store/alerts.js';
 import { migrations } from '../../../../src/store/data-source.js';
 import { Lease } from '../../../../src/store/lease.js';
 import { readNodes } from '../../../../src/store/lease-rows.js';
-import { nodeNameHere, readLeader, redisAlertOf, shareOf } from '../../../../src/store/nodes.js';
+import { boundedTimes, nodeNameHere, readLeader, redisAlertOf, shareOf } from '../../../../src/store/nodes.js';
 import { openStore } from '../../../../src/store/open-store.js';
 import { onServers } from '../../../store/stores.js';
 import { everyAttempt } from '../../../support/every-attempt.js';
@@ -257,6 +257,28 @@ onServers('nodes of a cluster', (store) => {
     expect(await kit.store.read('look', openAlerts)).to.deep.equal([]);
   });
 
+  it('rest for one window, and end in time, after the clock of the store was set back', async () => {
+    const [a, b] = await labs(['a', 'b', 'c'], 40);
+    await a.capture();
+    const setBackMs = 600_000;
+    const first = await start(a);
+    const second = await start(b);
+    await first.leave();
+    await kit.store.transaction('as if the clock was set back', async (tx) => {
+      await tx.run(`UPDATE lease SET released_at=${tx.nowMs}+? WHERE name='node/a'`, [setBackMs]);
+      await tx.run(
+        `INSERT INTO lease (name, epoch, holder, expires_at, share) VALUES ('node/dead', 1, 'dead', ${tx.nowMs}+?, ?)`,
+        [setBackMs, JSON.stringify({ limits: '8/0.5s', leaseMs: 1_000, places: [1], demand: [1], at: 0 })],
+      );
+    });
+    await waitFor('all places to be of the one at work', async () =>
+      b.client.rateLimiter.share.allowed[0]?.requests === requests ? true : null,
+    );
+    const again = await joined(a);
+    await again.release();
+    await second.leave();
+  });
+
   it('claim a record’s messages in their order, however they reach for them at once', async () => {
     const now = Date.now();
     const message = (record: number, revision: number): NewMessage => ({
@@ -301,6 +323,23 @@ onServers('nodes of a cluster', (store) => {
     };
     await Promise.all([node(1), node(2), node(3)]);
     expect([...done.values()]).to.deep.equal(Array(8).fill(revisions.length));
+  });
+});
+
+describe('the times of a lease', () => {
+  it('are none that a clock which was set back has left ahead', () => {
+    const now = 1_000_000;
+    expect(boundedTimes({ releasedAt: now + 600_000, expiresAt: null, now })).to.deep.equal({
+      releasedAt: now,
+      expiresAt: null,
+    });
+    const held = { releasedAt: null, expiresAt: now + 90_000, now };
+    expect(boundedTimes(held, 30_000)).to.deep.equal({ releasedAt: null, expiresAt: now + 30_000 });
+    expect(boundedTimes(held)).to.deep.equal({ releasedAt: null, expiresAt: now + 90_000 });
+    expect(boundedTimes({ releasedAt: now - 5, expiresAt: now - 7, now })).to.deep.equal({
+      releasedAt: now - 5,
+      expiresAt: now - 7,
+    });
   });
 });
 
