@@ -13,6 +13,7 @@ import {
   pauseColumns,
   pauseOf,
 } from '../../store/lane-pauses.js';
+import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { recoveryProblem } from '../recovery/store-witness.js';
 import type { ClaimedMessage } from './claim-messages.js';
@@ -24,19 +25,31 @@ interface GateState {
   pauses: readonly LanePause[];
   /** Why a production service may not be written to, or null. */
   notLive: string | null;
+  /** The lease is still this process's own. A machine that was suspended does not notice by its own clocks that time has passed. */
+  isHeld: boolean;
 }
 
-/** Pauses, and what of the store's own facts go-live depends on: one statement, because it is asked for each request. */
-async function readGateRows(tx: Tx): Promise<{ pauses: LanePause[]; facts: string }> {
-  type GateRow = ({ what: 'pause' } & PauseRow) | { what: 'fact'; name: string; value: string };
+/**
+ * Pauses, the store's own facts that go-live depends on, and the lease: one statement, because it is asked for each
+ * request.
+ */
+async function readGateRows(
+  tx: Tx,
+  { name, epoch }: Pick<Lease, 'name' | 'epoch'>,
+): Promise<{ pauses: LanePause[]; facts: string; isHeld: boolean }> {
+  type GateRow = ({ what: 'pause' } & PauseRow) | { what: 'fact' | 'lease'; name: string; value: string };
   const rows = await tx.select<GateRow>(
     `SELECT 'pause' AS what, NULL AS name, NULL AS value, ${pauseColumns} FROM lane_pause
       UNION ALL SELECT 'fact', name, value, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM store_info
-       WHERE name IN ('recovery', 'go_live', 'source_keys.customer', 'source_keys.order')`,
+       WHERE name IN ('recovery', 'go_live', 'source_keys.customer', 'source_keys.order')
+      UNION ALL SELECT 'lease', name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM lease
+       WHERE name=? AND epoch=? AND holder IS NOT NULL`,
+    [name, epoch],
   );
   const facts = rows.flatMap((row) => (row.what === 'fact' ? `${row.name}=${row.value}` : []));
-  const pauses = rows.flatMap((row) => (row.what === 'fact' ? [] : pauseOf(row)));
-  return { pauses: pauses.sort((a, b) => a.since_at - b.since_at), facts: facts.sort().join('\n') };
+  const pauses = rows.flatMap((row) => (row.what === 'pause' ? pauseOf(row) : []));
+  const isHeld = rows.some(({ what }) => what === 'lease');
+  return { pauses: pauses.sort((a, b) => a.since_at - b.since_at), facts: facts.sort().join('\n'), isHeld };
 }
 
 /** The store's answer, and the time of the question. */
@@ -152,12 +165,16 @@ export class SendGate {
     }
     // Asked again after the read: it may have taken its time.
     if (this.isStopped) return { code: 'stopping' };
+    if (!state.isHeld) {
+      this.lease.markLost();
+      return { code: 'lease_lost' };
+    }
     if (!this.lease.mayStartRequest()) return { code: 'lease_ending' };
     const outage = state.pauses.find(({ cause }) => cause === 'outage');
     // A request that was on its way when the breaker opened must not follow the probes.
     if (outage && !isProbe) return { code: 'outage', reason: outage.reason };
     const pauses = outage ? state.pauses.filter(({ cause }) => cause !== 'outage') : state.pauses;
-    const blocked = this.blockedBy({ pauses, notLive: state.notLive }, lane);
+    const blocked = this.blockedBy({ ...state, pauses }, lane);
     if (blocked) return blocked.reason;
     if (takesTurn && !this.lease.probeTurns.send(this.context.clock.monotonicMs())) return { code: 'probe_under_way' };
     return null;
@@ -183,7 +200,7 @@ export class SendGate {
     return this.#quiet.isQuiet(lane, this.context.nowMs());
   }
 
-  blockedBy(state: GateState, lane: Lane): { reason: Fact; untilMs: number | null } | null {
+  blockedBy(state: Pick<GateState, 'pauses' | 'notLive'>, lane: Lane): { reason: Fact; untilMs: number | null } | null {
     const now = this.context.nowMs();
     const quiet = this.#quiet.pauses(now);
     const hasAny = state.pauses.length + quiet.length > 0;
@@ -216,14 +233,14 @@ export class SendGate {
   }
 
   async #readState(tx: Tx): Promise<GateState> {
-    const { pauses, facts } = await readGateRows(tx);
-    if (facts === this.#liveBy) return { pauses, notLive: null };
+    const { pauses, facts, isHeld } = await readGateRows(tx, this.lease.lease);
+    if (facts === this.#liveBy) return { pauses, notLive: null, isHeld };
     // A trial needs no go-live. But a store that lost what it knew may send nothing at all.
     const { liveErp } = this;
     const notLive =
       liveErp === null ? await recoveryProblem(tx) : await goLiveProblem(tx, this.context.settings, liveErp);
     this.#liveBy = notLive === null ? facts : null;
-    return { pauses, notLive };
+    return { pauses, notLive, isHeld };
   }
 }
 

@@ -182,7 +182,7 @@ export class ServiceLease {
     return this.#lost;
   }
 
-  /** Called when a write found a newer epoch. */
+  /** Called when a write, or the gate of a request, found that another process ended it. */
   markLost(): void {
     this.#lost = true;
     this.#cancelRenewal();

@@ -6,6 +6,7 @@ import type { JobContext } from '../../../../src/ops/job-context.js';
 import { claimMessages } from '../../../../src/outbound/deliver/claim-messages.js';
 import { sourcesInWords } from '../../../../src/outbound/deliver/cluster/membership.js';
 import { deliver } from '../../../../src/outbound/deliver/deliver.js';
+import { SendGate } from '../../../../src/outbound/deliver/send-gate.js';
 import { ServiceLease } from '../../../../src/outbound/deliver/service-lease.js';
 import { sha256 } from '../../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../../src/outbound/outbox/idempotency-key.js';
@@ -255,6 +256,23 @@ onServers('nodes of a cluster', (store) => {
     await second.leave();
     expectOnceWithinLimit(a, (await a.expectedOrders()).size);
     expect(await kit.store.read('look', openAlerts)).to.deep.equal([]);
+  });
+
+  it('send nothing after a suspension past their lease, in which their own clocks stood still', async () => {
+    const [a, b] = await labs(['a', 'b'], 4);
+    const stoodStillAt = a.context.clock.monotonicMs();
+    a.context.clock = { ...a.context.clock, monotonicMs: () => stoodStillAt, after: () => () => undefined };
+    const lease = await joined(a);
+    await kit.store.transaction('let it end', (tx) =>
+      tx.run(`UPDATE lease SET expires_at=${tx.nowMs}-1 WHERE name='node/a'`),
+    );
+    const second = await start(b);
+    await waitFor('the other one to end it', async () => (second.lease.leads ? true : null));
+    expect(lease.mayStartRequest(), 'by its own clocks').to.equal(true);
+    const gate = new SendGate(a.context, lease, null);
+    expect(await gate.check('deliver')).to.deep.equal({ code: 'lease_lost' });
+    expect(lease.lost).to.equal(true);
+    await second.leave();
   });
 
   it('rest for one window, and end in time, after the clock of the store was set back', async () => {
