@@ -110,8 +110,8 @@ export interface StoreDialect {
   movedFile?(dataSource: DataSource): string | null;
   /** Opens sessions; absent: TypeORM's. */
   sessions?(dataSource: DataSource): () => StoreSession;
-  /** The socket of a connection as the driver has it; absent: there is none. */
-  socketOf?(connection: object): { destroy(error: Error): unknown };
+  /** Ends a connection on which a statement is under way; absent: there are none. */
+  cut?(connection: object): void;
 
   readonly begin: readonly string[];
   /** All that is read until the end shows one moment. Null: the copy is made by the database itself, page by page. */

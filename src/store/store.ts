@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import { storeRetry } from '../db/failures.js';
+import { inTime } from '../db/server.js';
 import type { DriverError, SqlValue, StoreDialect, StoreSession } from '../db/store-dialect.js';
 import { dialectOfSource } from '../db/store-dialects.js';
 import type { WriteBackKind } from '../model/write-back.js';
@@ -222,34 +223,30 @@ async function rollBack(session: StoreSession): Promise<void> {
 /** A connection of TypeORM's pool. */
 function runnerSession(dataSource: DataSource, limits: Pick<Store, 'answerWithinMs'>): StoreSession {
   const runner = dataSource.createQueryRunner();
-  const { bind, parameter, socketOf } = dialectOfSource(dataSource);
+  const { bind, parameter, cut } = dialectOfSource(dataSource);
   let connection: object | undefined;
   return {
     async query(sql, parameters, nameOf) {
-      const { answerWithinMs } = limits;
-      const cut = setTimeout(() => {
-        const seconds = Math.round(answerWithinMs / 1000);
-        if (connection) socketOf?.(connection).destroy(new SilentServer(seconds));
-      }, answerWithinMs);
-      try {
-        // Once: a runner whose connection has broken would take another one from the pool, and never give it back.
-        connection ??= await runner.connect();
-        const result = await runner.query(bind(sql), parameters.map(parameter), true);
-        return nameOf ? { ...result, records: renamed(result.records, nameOf) } : result;
-      } finally {
-        clearTimeout(cut);
-      }
+      // Once: a runner whose connection has broken would take another one from the pool, and never give it back.
+      connection ??= await runner.connect();
+      const work = runner.query(bind(sql), parameters.map(parameter), true);
+      const result = await inTime(work, limits.answerWithinMs, () => {
+        if (connection) cut?.(connection);
+        return new SilentServer(limits.answerWithinMs);
+      });
+      return nameOf ? { ...result, records: renamed(result.records, nameOf) } : result;
     },
     release: () => runner.release(),
   };
 }
 
-/** The error that the drivers hand on as the failure of the statement. */
 class SilentServer extends Error {
-  readonly code = 'ETIMEDOUT';
+  /** As the errors of TypeORM have the driver's own. */
+  readonly driverError: DriverError;
 
-  constructor(seconds: number) {
-    super(`it has not answered for ${seconds} s, so the connection was cut`);
+  constructor(limitMs: number) {
+    super(`it has not answered for ${Math.round(limitMs / 1000)} s, so the connection was cut`);
+    this.driverError = { message: this.message, code: 'ETIMEDOUT' };
   }
 }
 

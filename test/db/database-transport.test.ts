@@ -1,10 +1,11 @@
 import { expect } from 'chai';
-import { mysqlTransport } from '../../src/db/mysql/transport.js';
-import { postgresTransport } from '../../src/db/postgres/transport.js';
+import { mysqlOptions } from '../../src/db/mysql/options.js';
+import { postgresOptions } from '../../src/db/postgres/options.js';
+import type { DatabasePlace } from '../../src/model/database-place.js';
 
 for (const [kind, isSecureTo] of [
-  ['MySQL or MariaDB', (place: Parameters<typeof mysqlTransport>[0]) => 'ssl' in mysqlTransport(place)],
-  ['PostgreSQL', (place: Parameters<typeof postgresTransport>[0]) => postgresTransport(place).ssl !== false],
+  ['MySQL or MariaDB', (place: DatabasePlace) => 'ssl' in mysqlOptions({ ...place, database: 'erp' })],
+  ['PostgreSQL', (place: DatabasePlace) => postgresOptions({ ...place, database: 'erp' }).ssl !== false],
 ] as const)
   describe(`the way to a ${kind} server`, () => {
     it('is secure, unless the server is this machine or the settings say otherwise', () => {

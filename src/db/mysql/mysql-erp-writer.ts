@@ -3,7 +3,8 @@ import type { Connection } from 'mysql2/promise';
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
 import { writeFailure } from '../failures.js';
-import { GRACE_MS, MysqlConnection } from './connection.js';
+import { graceMs, inTime, writeBackAccount } from '../server.js';
+import { MysqlConnection } from './connection.js';
 import { type MysqlSettings, mysqlDialect } from './mysql-erp.js';
 import { mysqlFailures } from './mysql-failure.js';
 
@@ -14,17 +15,10 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
   readonly dialect = mysqlDialect;
   readonly #limitMs: number;
 
-  constructor(erp: MysqlSettings, { host, port, tls, database, user, password, timeoutSeconds }: WriteBackSettings) {
-    const account = {
-      host: host ?? erp.host,
-      port: port ?? erp.port,
-      tls: host === undefined ? { ...erp.tls, ...tls } : tls,
-      database: database ?? erp.database,
-      user,
-      password,
-    };
+  constructor(erp: MysqlSettings, writeBack: WriteBackSettings) {
+    const { timeoutSeconds } = writeBack;
     const lockTimeout = Math.max(1, Math.ceil(timeoutSeconds));
-    super(account, () => ({
+    super(writeBackAccount(erp, writeBack), () => ({
       isolation: 'REPEATABLE-READ',
       readOnly: false,
       timeZone: { name: erp.timeZone, offsetMinutes: IANAZone.create(erp.timeZone).offset(Date.now()) },
@@ -34,7 +28,7 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
       idleTimeout: idleLimitSeconds,
       idleTransactionTimeout: idleLimitSeconds,
     }));
-    this.#limitMs = timeoutSeconds * 1000 + GRACE_MS;
+    this.#limitMs = timeoutSeconds * 1000 + graceMs;
   }
 
   transaction(statements: readonly WriteStatement[], what: string, mayCommit: () => Promise<void>): Promise<void> {
@@ -68,18 +62,7 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
   }
 
   /** A server that neither answers nor breaks the connection must not hold us up for ever. */
-  async #inTime<T>(work: Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      const error = new Error(`no answer in ${Math.round(this.#limitMs / 1000)} s`);
-      timer = setTimeout(() => reject(error), this.#limitMs);
-    });
-    try {
-      return await Promise.race([work, late]);
-    } finally {
-      clearTimeout(timer);
-      // Late work ends with its connection.
-      work.catch(() => undefined);
-    }
+  #inTime<T>(work: Promise<T>): Promise<T> {
+    return inTime(work, this.#limitMs, () => new Error(`no answer in ${Math.round(this.#limitMs / 1000)} s`));
   }
 }

@@ -12,8 +12,9 @@ import {
 } from '../erp-database.js';
 import type { ErpError } from '../erp-failures.js';
 import { readFailure } from '../failures.js';
+import { graceMs } from '../server.js';
 import { allEqual, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
-import { GRACE_MS, MysqlConnection } from './connection.js';
+import { MysqlConnection } from './connection.js';
 import { mysqlCatalogue, mysqlInspection } from './mysql-catalogue.js';
 import { mysqlFailures } from './mysql-failure.js';
 import { meansOtherwise } from './session.js';
@@ -111,7 +112,7 @@ export class MysqlErp extends MysqlConnection implements ErpDatabase {
       lockTimeout: Math.max(1, Math.ceil(settings.queryTimeoutSeconds)),
       ...IDLE_SECONDS,
     }));
-    this.#timeoutMs = settings.queryTimeoutSeconds * 1000 + GRACE_MS;
+    this.#timeoutMs = settings.queryTimeoutSeconds * 1000 + graceMs;
   }
 
   snapshot<T>(read: (snapshot: ErpSnapshot) => Promise<T>): Promise<T> {

@@ -1,12 +1,12 @@
-import type { Socket } from 'node:net';
+import type { PoolConnection } from 'mysql2';
 import type { QueryRunner } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { unionOfParameters } from '../sqlite/sqlite-store.js';
 import type { StoreDialect, StoreOptions } from '../store-dialect.js';
 import { mysqlFailures } from './mysql-failure.js';
+import { mysqlOptions } from './options.js';
 import { mysqlDriver } from './pool.js';
 import { mysqlStoreAccount } from './store-account.js';
-import { mysqlTransport } from './transport.js';
 
 /** The pool lets go of a connection after this time without use; the server has to wait longer than that. */
 const poolIdleMs = 5_000;
@@ -37,36 +37,25 @@ export const mysql: StoreDialect = {
   messagesAtOnce: 256,
   keepsStatements: false,
   options(settings): StoreOptions {
-    const { database, user, password, ...place } = serverOf(settings);
-    const transport = mysqlTransport(place);
+    const account = serverOf(settings);
+    const { database, password } = account;
     return {
       type: 'mysql',
       driver: mysqlDriver({ ...session, database }),
-      host: transport.host,
-      port: transport.port,
-      ...('ssl' in transport ? { ssl: transport.ssl } : {}),
       database,
-      username: user,
       password: password?.reveal(),
-      charset: 'utf8mb4',
       connectTimeout: 10_000,
       supportBigNumbers: true,
       bigNumberStrings: false,
       dateStrings: true,
-      // StoreError describes the failure; the driver would record the stack of every query in case it fails.
-      trace: false,
       extra: {
-        ...('stream' in transport ? { stream: transport.stream } : {}),
+        ...mysqlOptions(account),
         // Sums of whole numbers; the store has no DECIMAL column.
         decimalNumbers: true,
-        // None is prepared, and the driver would keep half a megabyte for each connection's list of 16,000.
-        maxPreparedStatements: 1,
         connectionLimit: 6,
         // Below the limit, or the driver never looks for idle connections.
         maxIdle: 5,
         idleTimeout: poolIdleMs,
-        enableKeepAlive: true,
-        keepAliveInitialDelay: 10_000,
       },
     };
   },
@@ -74,7 +63,7 @@ export const mysql: StoreDialect = {
     const { user, host, port, database } = serverOf(settings);
     return `${user}@${host}:${port}/${database}`;
   },
-  socketOf: (connection) => (connection as { stream: Socket }).stream,
+  cut: (connection) => (connection as PoolConnection).destroy(),
   begin: ['START TRANSACTION'],
   beginSnapshot: [
     'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ',

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type * as Mysql from 'mysql2';
-import { type MysqlSession, prepareSession } from './session.js';
+import { askOn, type MysqlSession, prepareSession } from './session.js';
 
 const setUpTimeoutMs = 10_000;
 
@@ -18,7 +18,10 @@ export function mysqlDriver(session: MysqlSession): object {
       pool.getConnection = (done) =>
         connect((error, connection) => {
           if (error || prepared.has(connection)) return done(error, connection);
-          prepare(connection, session).then(
+          prepareSession(
+            askOn(connection.promise(), () => setUpTimeoutMs),
+            session,
+          ).then(
             () => {
               prepared.add(connection);
               done(null, connection);
@@ -32,13 +35,4 @@ export function mysqlDriver(session: MysqlSession): object {
       return pool;
     },
   };
-}
-
-async function prepare(connection: Mysql.PoolConnection, session: MysqlSession): Promise<void> {
-  const promised = connection.promise();
-  const ask = async (sql: string) => {
-    const [rows] = await promised.query<Mysql.RowDataPacket[][]>({ sql, rowsAsArray: true, timeout: setUpTimeoutMs });
-    return Array.isArray(rows) ? (rows as unknown as unknown[][]) : [];
-  };
-  await prepareSession(ask, session);
 }

@@ -1,7 +1,17 @@
+import type { Connection, RowDataPacket } from 'mysql2/promise';
 import { SessionRefused } from '../session-refused.js';
 
 /** Runs one statement on a session. @returns rows as lists */
 export type AskSession = (sql: string) => Promise<readonly (readonly unknown[])[]>;
+
+/** @param timeoutMs tells how long an answer may take */
+export function askOn(connection: Connection, timeoutMs: () => number): AskSession {
+  return async (sql) => {
+    const statement = { sql, rowsAsArray: true, timeout: timeoutMs() };
+    const [rows] = await connection.query<RowDataPacket[][]>(statement);
+    return Array.isArray(rows) ? rows : [];
+  };
+}
 
 /** The sessions that one kind of work needs. Times are in seconds; 0 sets no limit. */
 export interface MysqlSession {

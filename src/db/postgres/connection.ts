@@ -1,25 +1,12 @@
 import { Client, type QueryArrayConfig, type QueryArrayResult } from 'pg';
-import type { DatabasePlace } from '../../model/database-place.js';
 import type { Secret } from '../../model/secret.js';
+import { connectTimeoutMs, graceMs, pingTimeoutMs, type ServerAccount } from '../server.js';
 import { SingleConnection } from '../single-connection.js';
+import { postgresOptions } from './options.js';
 import { checkSettings, sessionSettings, setSettings } from './session.js';
-import { postgresTransport } from './transport.js';
 
-const CONNECT_TIMEOUT_MS = 5_000;
-/** An idle connection that doesn't answer by then is replaced by a new one. */
-const PING_TIMEOUT_MS = 2_000;
-const GOODBYE_TIMEOUT_MS = 1_000;
-
-/** The time after the server's own limit at which we give up on a statement: a server that is frozen can't keep it. */
-export const GRACE_MS = 5_000;
 /** A process that is frozen in the middle of a transaction must not hold back the server's VACUUM, or a lock. */
 const IDLE_LIMIT_MS = 60_000;
-
-interface PostgresAccount extends DatabasePlace {
-  database: string;
-  user?: string | undefined;
-  password?: Secret | undefined;
-}
 
 /** Values as the server writes them: nothing passes through a float or a Date. */
 const asWritten = { getTypeParser: () => (text: string) => text } as never;
@@ -29,7 +16,7 @@ export abstract class PostgresConnection extends SingleConnection<Client> {
   /** A database in SQL_ASCII takes any bytes for a text. */
   protected takesAnyBytes = false;
 
-  constructor(private readonly account: PostgresAccount) {
+  constructor(private readonly account: ServerAccount) {
     super();
   }
 
@@ -65,29 +52,18 @@ export abstract class PostgresConnection extends SingleConnection<Client> {
       ...(this.takesAnyBytes ? { client_encoding: 'SQL_ASCII' } : {}),
     });
     const text = `BEGIN ${kind};${setSettings(settings, 'transaction')}`;
-    const message = { text, rowMode: 'array', types: asWritten, query_timeout: GRACE_MS };
+    const message = { text, rowMode: 'array', types: asWritten, query_timeout: graceMs };
     const answers: unknown = await client.query(message as never);
     checkSettings(settings, (answers as QueryArrayResult<(string | null)[]>[]).at(-1)?.rows[0] ?? []);
   }
 
   protected async open(): Promise<Client> {
-    const { database, user, password } = this.account;
-    const client = new Client({
-      ...postgresTransport(this.account),
-      database,
-      ...(user === undefined ? {} : { user }),
-      // Without one, the driver would look for it in the environment and in a file of the account's home.
-      password: password?.reveal() ?? noPassword,
-      application_name: 'waybill',
-      client_encoding: 'UTF8',
-      keepAlive: true,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    });
+    const client = new Client({ ...postgresOptions(this.account), connectionTimeoutMillis: connectTimeoutMs });
     // Without a listener, a connection that breaks while idle would end the process. The next task finds out.
     client.on('error', () => {});
     try {
       await client.connect();
-      const { rows } = await this.ask(client, "SELECT current_setting('server_encoding')", [], CONNECT_TIMEOUT_MS);
+      const { rows } = await this.ask(client, "SELECT current_setting('server_encoding')", [], connectTimeoutMs);
       this.takesAnyBytes = rows[0]?.[0] === 'SQL_ASCII';
       return client;
     } catch (error) {
@@ -101,21 +77,15 @@ export abstract class PostgresConnection extends SingleConnection<Client> {
   }
 
   protected ping(client: Client): Promise<unknown> {
-    return this.ask(client, 'SELECT 1', [], PING_TIMEOUT_MS);
+    return this.ask(client, 'SELECT 1', [], pingTimeoutMs);
   }
 
-  protected async end(client: Client): Promise<void> {
-    // A server that is frozen says no goodbye.
-    const patience = setTimeout(() => this.destroy(client), GOODBYE_TIMEOUT_MS);
-    await client.end();
-    clearTimeout(patience);
+  protected end(client: Client): Promise<void> {
+    return client.end();
   }
 
+  /** Where a statement is under way, the driver cuts the connection. */
   protected destroy(client: Client): void {
-    client.connection.stream.destroy();
+    void client.end();
   }
-}
-
-function noPassword(): never {
-  throw new Error('the server asks for a password, and none is set');
 }

@@ -2,7 +2,8 @@ import type { Client } from 'pg';
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
 import { writeFailure } from '../failures.js';
-import { GRACE_MS, PostgresConnection } from './connection.js';
+import { graceMs, writeBackAccount } from '../server.js';
+import { PostgresConnection } from './connection.js';
 import { type PostgresSettings, postgresDialect } from './postgres-erp.js';
 import { postgresFailures } from './postgres-failure.js';
 
@@ -16,17 +17,9 @@ export class PostgresErpWriter extends PostgresConnection implements WritableErp
   readonly #timeoutMs: number;
 
   constructor(erp: PostgresSettings, writeBack: WriteBackSettings) {
-    const { host, port, tls, database, user, password, timeoutSeconds } = writeBack;
-    super({
-      host: host ?? erp.host,
-      port: port ?? erp.port,
-      tls: host === undefined ? { ...erp.tls, ...tls } : tls,
-      database: database ?? erp.database,
-      user,
-      password,
-    });
+    super(writeBackAccount(erp, writeBack));
     this.#timeZone = erp.timeZone;
-    this.#timeoutMs = timeoutSeconds * 1000;
+    this.#timeoutMs = writeBack.timeoutSeconds * 1000;
   }
 
   async transaction(
@@ -51,7 +44,7 @@ export class PostgresErpWriter extends PostgresConnection implements WritableErp
     let startedAt = performance.now();
     const ask = (client: Client, { sql, values }: WriteStatement) => {
       startedAt = performance.now();
-      return this.ask(client, sql, values, this.#timeoutMs + GRACE_MS);
+      return this.ask(client, sql, values, this.#timeoutMs + graceMs);
     };
     return this.run(async (connect) => {
       const client = await connect();

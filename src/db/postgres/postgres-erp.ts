@@ -3,8 +3,9 @@ import type { Settings } from '../../config/settings.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import type { ErpError } from '../erp-failures.js';
 import { type RunTime, readFailure } from '../failures.js';
+import { graceMs } from '../server.js';
 import { joinSql, rawSql, type Sql, sql } from '../sql.js';
-import { GRACE_MS, PostgresConnection } from './connection.js';
+import { PostgresConnection } from './connection.js';
 import {
   isUnlisted,
   type PostgresType,
@@ -112,7 +113,7 @@ export class PostgresErp extends PostgresConnection implements ErpDatabase {
     const startedAt = performance.now();
     const { text, values } = render(statement);
     try {
-      return await this.ask(client, text, values, this.#timeoutMs + GRACE_MS);
+      return await this.ask(client, text, values, this.#timeoutMs + graceMs);
     } catch (error) {
       const time = { ranMs: performance.now() - startedAt, limitMs: this.#timeoutMs };
       throw this.#failure(error, doing, 'query', time);

@@ -1,16 +1,15 @@
 import { createRequire } from 'node:module';
-import type { Socket } from 'node:net';
-import type { ClientBase } from 'pg';
+import type { Client, ClientBase } from 'pg';
 import types from 'pg-types';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { SessionRefused } from '../session-refused.js';
 import { standardSql } from '../sqlite/sqlite-store.js';
 import type { SqlValue, StoreDialect, StoreOptions } from '../store-dialect.js';
+import { postgresOptions } from './options.js';
 import { postgresFailures } from './postgres-failure.js';
 import { checkSettings, type SessionSettings, sessionSettings, setSettings } from './session.js';
 import { postgresStoreAccount } from './store-account.js';
-import { postgresTransport } from './transport.js';
 
 /**
  * Further settings of each session. A process that is frozen, or cut off from the store, in the middle of a transaction
@@ -46,32 +45,24 @@ export const postgres: StoreDialect = {
   messagesAtOnce: 128,
   keepsStatements: false,
   options(settings, readOnly): StoreOptions {
-    const { database, user, password, ...place } = serverOf(settings);
-    const { host, port, ssl } = postgresTransport(place);
+    const account = serverOf(settings);
     const wanted = readOnly ? { ...sessionWishes, default_transaction_read_only: 'on' } : sessionWishes;
     return {
       type: 'postgres',
       driver: createRequire(import.meta.url)('pg'),
       // Not null, for which TypeORM would look for pg-native.
       nativeDriver: false,
-      host,
-      port,
-      database,
-      username: user,
-      // Without one, the driver would look for PGPASSWORD and ~/.pgpass.
-      password: password?.reveal() ?? (() => ''),
-      applicationName: 'waybill',
+      database: account.database,
+      password: account.password?.reveal(),
       connectTimeoutMS: 10_000,
       installExtensions: false,
       // A connection that breaks while it rests is dropped from the pool; the next one to need it opens another.
       poolErrorHandler: () => undefined,
       extra: {
-        ssl,
+        ...postgresOptions(account),
         // One more than transactions at once: a copy of the store is made beside them.
         max: 7,
         idleTimeoutMillis: 5_000,
-        keepAlive: true,
-        keepAliveInitialDelayMillis: 10_000,
         onConnect: setUpSessions(wanted),
         types: {
           getTypeParser: (oid: number, format?: 'text') => parsers.get(oid) ?? types.getTypeParser(oid, format),
@@ -84,7 +75,8 @@ export const postgres: StoreDialect = {
     return `${user}@${host}:${port}/${database}`;
   },
 
-  socketOf: (client) => (client as { connection: { stream: Socket } }).connection.stream,
+  // A statement is under way, so the driver does not wait for a goodbye.
+  cut: (client) => void (client as Client).end(),
 
   begin: ['BEGIN ISOLATION LEVEL READ COMMITTED'],
   beginSnapshot: ['BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY'],
