@@ -131,6 +131,13 @@ describe('the arrows between the parts of Waybill', () => {
     );
   });
 
+  it('lead to what libraries publish, not to the insides of zod, config, mysql2 and pg', () => {
+    const insides = /\._zod\b|\._?def\b|\bz\.core\b|'config\/|\.connection\.stream|\bstream: Socket\b|\.driver as\b/;
+    expect(sources.filter((file) => insides.test(readFileSync(join(projectRoot, 'src', file), 'utf8')))).to.deep.equal(
+      [],
+    );
+  });
+
   it('lead from `waybill status`, which a monitor starts every minute, to nothing that acts or sends', () => {
     const loaded = new Set(['cli/status.ts']);
     for (const file of loaded)

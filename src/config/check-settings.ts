@@ -67,7 +67,7 @@ const crossChecks: ((settings: Given, report: Report) => void)[] = [
   checkServerTls,
 ];
 
-type Issue = z.core.$ZodIssue;
+type Issue = z.ZodError['issues'][number];
 
 interface Fault {
   issue: Issue;
@@ -190,16 +190,45 @@ const position = ([section]: Segments) => {
   return place < 0 ? sections.length : place;
 };
 
+/** Our own words, or none: then a fault is told by what its setting allows. */
+const parse = (schema: z.ZodType, input: unknown) => schema.safeParse(input, { error: () => '' });
+
 /**
- * Runs the schema like `safeParse`, which keeps the value to itself as soon as anything is wrong: the value without its
- * faults is what the second round checks.
+ * The value without its faults, which the second round checks: `safeParse` keeps a value to itself as soon as anything in it is
+ * wrong. Each part that is right has its defaults.
  */
-function parse(input: unknown): { sound: unknown; faults: Fault[] } {
-  const context = { async: false, error: () => '' } as const;
-  const { value, issues } = settingsSchema._zod.run({ value: input, issues: [] }, context) as z.core.ParsePayload;
-  const faults = flatten(issues.map((issue) => z.core.util.finalizeIssue(issue, context, z.core.config())));
-  const places = faults.map(({ segments }) => segments);
-  return { sound: withoutFaults(value, places), faults };
+function soundPart(schema: z.ZodType, input: unknown): unknown {
+  const { success, data, error } = parse(schema, input);
+  if (success) return data;
+  const faults = flatten(error.issues).map(({ segments }) => segments);
+  if (faults.some((segments) => segments.length === 0)) return undefined;
+  const inner = (part: unknown, value: unknown) => soundPart(part as z.ZodType, value);
+  if (schema instanceof z.ZodPrefault) return inner(schema.unwrap(), input ?? {});
+  if (schema instanceof z.ZodOptional) return inner(schema.unwrap(), input);
+  if (schema instanceof z.ZodPipe) {
+    const given = parse(schema.in as z.ZodType, input);
+    if (given.success) return inner(schema.out, given.data);
+  }
+  if (schema instanceof z.ZodArray && Array.isArray(input)) return input.map((part) => inner(schema.element, part));
+  if (isTree(input)) {
+    if (schema instanceof z.ZodRecord) return mapParts(input, ([, part]) => inner(schema.valueType, part));
+    if (schema instanceof z.ZodObject) return mapParts(schema.shape, ([name, part]) => inner(part, input[name]));
+    const variant =
+      schema instanceof z.ZodDiscriminatedUnion && schema.options.find((option) => isChosen(option, input));
+    if (variant) return inner(variant, input);
+  }
+  return withoutFaults(input, faults);
+}
+
+function mapParts(tree: object, partOf: (entry: [name: string, part: unknown]) => unknown): unknown {
+  return Object.fromEntries(Object.entries(tree).map((entry) => [entry[0], partOf(entry)]));
+}
+
+/** True if the setting that chooses between variants, such as `type`, chooses this one. */
+function isChosen(variant: unknown, input: Readonly<Record<string, unknown>>): boolean {
+  if (!(variant instanceof z.ZodObject)) return false;
+  const literals = Object.entries(variant.shape).filter(([, schema]) => schema instanceof z.ZodLiteral);
+  return literals.every(([name, schema]) => parse(schema as z.ZodType, input[name]).success);
 }
 
 /**
@@ -208,7 +237,8 @@ function parse(input: unknown): { sound: unknown; faults: Fault[] } {
  */
 export function checkSettings(given: unknown, locate: Locate, known: readonly string[] = []): CheckedSettings {
   const input = withoutNulls(given, settingsNode);
-  const { sound, faults } = parse(input);
+  const faults = flatten(parse(settingsSchema, input).error?.issues ?? []);
+  const sound = soundPart(settingsSchema, input);
   const told: { segments: Segments; problem: ConfigurationProblem }[] = [];
   const isSamePath = (a: Segments, b: Segments) => a.length === b.length && startsWith(a, b);
   for (const { segments } of faults) {

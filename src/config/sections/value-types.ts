@@ -51,8 +51,8 @@ export function group<Shape extends z.ZodRawShape>(meaning: string, shape: Shape
  * zod stops at a wrong choice. One mistake must hide no other: the parts that all variants share are then checked here.
  */
 export function variants<Union extends z.ZodDiscriminatedUnion>(meaning: string, union: Union, preset?: string) {
-  const by = union.def.discriminator;
   const shapes = union.options.map((option) => (option as unknown as z.ZodObject).shape);
+  const [by = ''] = Object.entries(shapes[0] ?? {}).find(([, schema]) => schema instanceof z.ZodLiteral) ?? [];
   const names = shapes.map((shape) => String((shape[by] as z.ZodLiteral).value));
   const settings = new Map(shapes.flatMap((shape) => Object.entries(shape)));
   const isShared = (name: string) => name !== by && shapes.every((shape) => name in shape);
