@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
 import { mysqlOptions } from '../../src/db/mysql/options.js';
 import { postgresOptions } from '../../src/db/postgres/options.js';
+import { socketForDriver } from '../../src/db/server.js';
 import type { DatabasePlace } from '../../src/model/database-place.js';
 
 for (const [kind, isSecureTo] of [
@@ -19,3 +22,21 @@ for (const [kind, isSecureTo] of [
       expect(isSecureTo({ host: 'erp.example.test', port: 1 })).to.equal(true);
     });
   });
+
+describe('the socket of a driver', () => {
+  it('closes once the driver has ended it, although a frozen server never ends its side', async () => {
+    const frozen = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
+    await once(frozen, 'listening');
+    const [[serverSide]] = await Promise.all([
+      once(frozen, 'connection'),
+      (async () => {
+        const socket = socketForDriver().connect((frozen.address() as AddressInfo).port, '127.0.0.1');
+        await once(socket, 'connect');
+        socket.end();
+        await once(socket, 'close');
+      })(),
+    ]);
+    serverSide.destroy();
+    frozen.close();
+  });
+});
