@@ -8,10 +8,11 @@ import {
   readRecoveryState,
   recover,
 } from '../operator/recover.js';
+import { kindsInSideTables, sideTableBindings } from '../operator/side-table-bindings.js';
 import { keyLifetimeMs, mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-key.js';
 import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
-import type { RefusedBinding } from '../outbound/recovery/take-over-bindings.js';
+import type { ExportedBindings, RefusedBinding } from '../outbound/recovery/take-over-bindings.js';
 import { openBindings } from './bindings-file.js';
 import { type CommandApp, confirm, exitCode, inApp, jsonCommand, parseTime, UsageError } from './command.js';
 import { readGivenFile } from './given-file.js';
@@ -26,6 +27,7 @@ interface RecoverOptions {
   lookUp?: boolean;
   park?: boolean;
   bindings?: string;
+  sideTables?: boolean;
   sameStore?: boolean;
   dryRun?: boolean;
   yes?: boolean;
@@ -39,6 +41,7 @@ export function recoverCommand(): Command {
     'waybill recover --dry-run',
   )
     .option('--bindings <file>', 'take over the bindings that `waybill bindings export` wrote; `-` is stdin')
+    .option('--side-tables', 'take over the ids that the write-back has put into the side tables of the ERP')
     .option(
       '--from-service',
       'send again, with the same key and bytes, what may have been sent: the service answers with what it has',
@@ -60,9 +63,17 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
   checkOptions(options, app.settings);
   const { hold, isRekeyed } = await readRecoveryState(app.context);
   if (options.sameStore) return sayItIsTheSame(app, options, hold);
-  const isAsked = [options.bindings, options.fromService, options.lookUp, options.park].some(Boolean);
+  const isAsked = [options.bindings, options.sideTables, options.fromService, options.lookUp, options.park].some(
+    Boolean,
+  );
   if (!hold && !isAsked) return sayNothingIsLost(app, options);
   const { bindings: given } = options;
+  if (options.sideTables) {
+    const writer = await app.writer();
+    if (writer === null) throw new UsageError(noSideTables);
+    const said = { name: 'the side tables of the ERP', exportedAt: null };
+    return recoverBy(app, options, hold, { ...sideTableBindings(app.context, writer), ...said }, isRekeyed);
+  }
   if (given === undefined) return recoverBy(app, options, hold, null, isRekeyed);
   return readGivenFile(given, app.settings, async (file) => {
     const exported = await openBindings(file, app.settings);
@@ -74,6 +85,7 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
 function checkOptions(options: RecoverOptions, settings: Settings): void {
   const given = {
     '--bindings': options.bindings,
+    '--side-tables': options.sideTables,
     '--from-service': options.fromService,
     '--sent-since': options.sentSince,
     '--look-up': options.lookUp,
@@ -85,15 +97,22 @@ function checkOptions(options: RecoverOptions, settings: Settings): void {
   const fates = named.filter((name) => ['--from-service', '--look-up', '--park'].includes(name));
   if (fates.length > 1)
     throw new UsageError(`${fates.join(' and ')} say different things of the same records. Give one of them.`);
+  if (options.sideTables && options.bindings !== undefined)
+    throw new UsageError('--bindings and --side-tables name two sources of the same. Give the newer one of them.');
+  if (options.sideTables && (!settings.writeBack.enabled || kindsInSideTables({ settings }).length === 0))
+    throw new UsageError(noSideTables);
   if (options.sentSince !== undefined && !options.fromService)
     throw new UsageError('--sent-since belongs to --from-service.');
   if (options.lookUp && !settings.service.endpoints.lookUpOrder)
     throw new UsageError('--look-up needs service.endpoints.lookUpOrder in the settings.');
 }
 
+const noSideTables =
+  '--side-tables needs writeBack.enabled, and side tables of orders or customers: statements of the settings write where Waybill can not read.';
+
 /** Advice for a store that was lost together with its witness, in the words of the command line. */
 export const lostWithWitness =
-  'If a store was lost together with its witness (a new disk, a new machine), say how to find out what it had sent: waybill recover --bindings FILE (an export), --look-up, --from-service --sent-since DATE, or --park.';
+  'If a store was lost together with its witness (a new disk, a new machine), say how to find out what it had sent: waybill recover --bindings FILE (an export), --side-tables (of the write-back), --look-up, --from-service --sent-since DATE, or --park.';
 
 function sayNothingIsLost({ output, settings }: CommandApp, { reason }: RecoverOptions): number {
   const plain = 'There is nothing to recover: no newer store than this one was ever seen here. Nothing was changed.';
@@ -127,7 +146,8 @@ async function sayItIsTheSame(
 
 const noReason = 'no reason given';
 
-type GivenBindings = Awaited<ReturnType<typeof openBindings>> & { name: string };
+/** @property exportedAt null: they are as new as the last write-back */
+type GivenBindings = ExportedBindings & { name: string; exportedAt: string | null };
 
 async function recoverBy(
   app: CommandApp,
@@ -179,7 +199,9 @@ function planOfBindings(given: GivenBindings | null, { bindings }: ForeseenRecov
   if (given === null) return [];
   const { imported, older, removed, taken, refused } = bindings;
   return [
-    `Export        of ${given.exportedAt}: what was sent after it is not proven`,
+    ...(given.exportedAt === null
+      ? []
+      : [`Export        of ${given.exportedAt}: what was sent after it is not proven`]),
     `First         the ${imported} records in ${given.name} are bound again`,
     ...(removed > 0 ? [`Removed       ${removed} records, which the service has no more`] : []),
     ...(older > 0 ? [`Left as is    ${older} records, which are known here as well or better`] : []),

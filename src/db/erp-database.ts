@@ -53,6 +53,11 @@ export interface ErpDialect {
   placeholder(at: number): string;
   /** The clause that turns an INSERT into an update of the row with the same key. */
   onConflict(key: string): string;
+  /**
+   * Finds the unique keys of a table that are this column alone, where `onConflict` would insert a second row without one. Null:
+   * the database refuses such a statement by itself.
+   */
+  keysOn: ((table: string, column: string) => WriteStatement) | null;
   /** In that update, the value that the INSERT gives to the column. */
   insertedValue(column: string): string;
   /** A table of the write-back with its database, where a statement may name another one. */
@@ -169,8 +174,8 @@ export interface WritableErpDatabase {
    * rolled back. @throws WriteBackError when it was rolled back
    */
   transaction(statements: readonly WriteStatement[], what: string, mayCommit: () => Promise<void>): Promise<void>;
-  /** The first column of what the query yields. @throws WriteBackError */
-  firstColumn(query: WriteStatement, what: string): Promise<string[]>;
+  /** What the query yields, its values as text. @throws WriteBackError */
+  rows(query: WriteStatement, what: string): Promise<(string | null)[][]>;
   identity(): string;
   close(): Promise<void>;
 }

@@ -6,7 +6,14 @@ import { allSources } from './all-sources.js';
 import { databaseErpReader } from './database-erp-reader.js';
 import type { ErpReader, ErpSource } from './erp-reader.js';
 import { wallText } from './time/wall-time.js';
-import { type ErpWriter, keysQuery, type MayCommit, writeBackStatements } from './write-back/erp-writer.js';
+import {
+  type ErpWriter,
+  keyProblem,
+  type MayCommit,
+  rowsQuery,
+  WriteBackError,
+  writeBackStatements,
+} from './write-back/erp-writer.js';
 
 /**
  * The reader of the configured ERP. It connects with the first read, and again after a failure. `erp.password` is
@@ -35,7 +42,10 @@ export async function openErpWriter({
   const targetOf = (kind: WriteBackKind) => ({ kind, settings: writeBack[kind], dialect: database.dialect });
   return {
     async write(kind, changes, mayCommit) {
-      const statements = writeBackStatements(targetOf(kind), changes, wallText(Date.now(), erp.timeZone));
+      const target = targetOf(kind);
+      const problem = await keyProblem(target, (query) => database.rows(query, kind));
+      if (problem !== null) throw new WriteBackError('target', `Could not write ${kind} back: ${problem}.`);
+      const statements = writeBackStatements(target, changes, wallText(Date.now(), erp.timeZone));
       await runUnless(mayCommit, (asked) => database.transaction(statements, kind, asked));
     },
     async clearPending(kind, changes, mayCommit) {
@@ -44,7 +54,10 @@ export async function openErpWriter({
       const statements = writeBackStatements({ kind, settings, dialect }, changes, '');
       await runUnless(mayCommit, (asked) => database.transaction(statements, kind, asked));
     },
-    keysAfter: (kind, after, limit) => database.firstColumn(keysQuery(targetOf(kind), after, limit), kind),
+    async rowsAfter(kind, after, limit) {
+      const rows = await database.rows(rowsQuery(targetOf(kind), after, limit), kind);
+      return rows.map(([key, serviceId]) => ({ key: String(key), serviceId: serviceId ?? null }));
+    },
     identity: () => database.identity(),
     close: () => database.close(),
   };

@@ -29,6 +29,17 @@ export function hasLimit(query: string, backslashEscapes: boolean): boolean {
 }
 
 /**
+ * The parameters by which a statement picks its rows: those behind WHERE, or all of one that writes a row of its own. Pure.
+ * @param backslashEscapes as below
+ */
+export function pickingParameters(statement: string, backslashEscapes: boolean): string[] {
+  const plain = statement.replace(new RegExp(opaque(backslashEscapes).join('|'), 'g'), ' ');
+  const [, ...where] = plain.split(/\bWHERE\b/i);
+  const picks = /^\s*(UPDATE|DELETE|WITH)\b/i.test(plain) ? where.join(' ') : plain;
+  return [...picks.matchAll(new RegExp(parameter, 'g'))].flatMap(({ groups }) => groups?.name ?? []);
+}
+
+/**
  * Finds the parameters `:name` of a statement, but not in quotes or comments, and not behind `::`. Pure.
  * @param backslashEscapes whether a backslash in quotes takes the next character's meaning away, as in MySQL
  */

@@ -37,7 +37,7 @@ export const clearPendingColumns = {
   customers: ['customer_key', 'changed_at'],
 } as const;
 
-/** Column → value, for every column of its kind. */
+/** Column → value. A column of its kind that is left out stays as the ERP has it. */
 export type WriteBackRow = Readonly<Record<string, string | null>>;
 
 /** One record as it is to be in the ERP; `row` null: nothing is known of it any more. */

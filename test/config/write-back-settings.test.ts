@@ -56,6 +56,27 @@ describe('the settings of the write-back', () => {
     expect(problemsOf({ enabled: true, user, orders: fine, customers: { enabled: false } })).to.deep.equal([]);
   });
 
+  it('refuse a statement that would write to the rows of other records', () => {
+    const check = (target: object, kind: 'orders' | 'invoices' = 'orders') =>
+      problemsOf({ enabled: true, user: 'waybill_writer', [kind]: target });
+    const wrong = (name: string) => [`writeBack.${name} would write to other records than its own`];
+    for (const upsert of [
+      'UPDATE marks SET service_id = :service_order_id',
+      "UPDATE marks SET service_id = :service_order_id, k = :order_key WHERE done = '0'",
+      'UPDATE marks SET service_id = :service_order_id /* WHERE k = :order_key */',
+      'INSERT INTO marks (service_id) VALUES (:service_order_id)',
+      'WITH m AS (SELECT :order_key AS k) UPDATE marks SET service_id = :service_order_id',
+    ])
+      expect(check({ upsert }), upsert).to.deep.equal(wrong('orders.upsert'));
+    const upsert = 'INSERT INTO marks (k, service_id) VALUES (:order_key, :service_order_id)';
+    expect(check({ upsert })).to.deep.equal([]);
+    expect(check({ upsert: 'CALL mark(:key_1, :service_order_id)' })).to.deep.equal([]);
+    expect(check({ upsert, gone: 'DELETE FROM marks' })).to.deep.equal(wrong('orders.gone'));
+    expect(check({ upsert: 'UPDATE i SET a = :amount WHERE n = :customer_code' }, 'invoices')).to.deep.equal(
+      wrong('invoices.upsert'),
+    );
+  });
+
   it('take the password from the environment, and never print it', () => {
     const env = {
       WAYBILL_SERVICE_TOKEN: 'token',

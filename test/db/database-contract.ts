@@ -38,7 +38,7 @@ const parties: Record<string, { section: string; open(erp: Settings['erp']): Pro
     section: 'writeBack',
     async open(erp) {
       const writer = await writerFor(erp);
-      return { ask: () => writer.firstColumn({ sql: 'SELECT 1', values: [] }, 'orders'), close: () => writer.close() };
+      return { ask: () => writer.rows({ sql: 'SELECT 1', values: [] }, 'orders'), close: () => writer.close() };
     },
   },
   'the store': {
@@ -247,7 +247,7 @@ export function serverContract(lab: ServerLab): void {
           await commit();
         });
         await write();
-        expect(await writer.firstColumn({ sql: 'SELECT n FROM told', values: [] }, 'orders')).to.deep.equal(['6']);
+        expect(await writer.rows({ sql: 'SELECT n FROM told', values: [] }, 'orders')).to.deep.equal([['6']]);
       } finally {
         await writer.close();
       }
@@ -256,7 +256,7 @@ export function serverContract(lab: ServerLab): void {
     it('has a statement that runs too long stopped on the server', async () => {
       const writer = await writerFor(lab.settings(), 1);
       try {
-        const error = await failureOf(writer.firstColumn({ sql: `SELECT ${lab.sleeps30}`, values: [] }, 'orders'));
+        const error = await failureOf(writer.rows({ sql: `SELECT ${lab.sleeps30}`, values: [] }, 'orders'));
         expect(error).to.have.property('kind', 'unreachable');
         expect(await lab.sleeping()).to.deep.equal([]);
       } finally {
@@ -294,7 +294,8 @@ export function writeBackContract(lab: Pick<ServerLab, 'run' | 'settings'> & Par
     const sql = `INSERT INTO told (id, words) VALUES (${placeholder(1)}, ${placeholder(2)})`;
     return { sql: `${sql} ${onConflict('id')} words=${insertedValue('words')}`, values: [`${id}`, words] };
   };
-  const rows = () => writer.firstColumn({ sql: 'SELECT words FROM told ORDER BY id', values: [] }, 'orders');
+  const rows = async () =>
+    (await writer.rows({ sql: 'SELECT words FROM told ORDER BY id', values: [] }, 'orders')).map(([words]) => words);
 
   it('writes a row once, and its new value over the old one', async () => {
     await writer.transaction([upsert(1, "O'Brien"), upsert(2, 'b')], 'orders', nothing);

@@ -111,7 +111,7 @@ function erpParties(type: 'mysql' | 'postgres', version: string): Record<string,
       const writeBack = { user, password: new Secret(password), tls, timeoutSeconds: 5 };
       const writer = await writableErpDatabase(settingsOf(database, tls), writeBack as never);
       try {
-        return (await writer.firstColumn({ sql: version, values: [] }, 'orders'))[0];
+        return (await writer.rows({ sql: version, values: [] }, 'orders'))[0]?.[0];
       } finally {
         await writer.close();
       }

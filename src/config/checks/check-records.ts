@@ -1,4 +1,4 @@
-import { parseNamedParameters } from '../../model/named-parameters.js';
+import { parseNamedParameters, pickingParameters } from '../../model/named-parameters.js';
 import { clearPendingColumns, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
 import { type Given, type Partly, type Report, requireSetting } from '../configuration-error.js';
 import { onServer } from '../sections/database-server.js';
@@ -172,29 +172,53 @@ export function checkWriteBack({ writeBack, erp, orders, customers }: Given, rep
       });
     const keyColumns = { orders: orders?.key, customers: customers?.key, invoices: undefined }[kind] ?? [];
     const known: string[] = [...writeBackColumns[kind], ...keyParameters(keyColumns)];
-    for (const name of ['upsert', 'gone'] as const)
-      checkParameters(`writeBack.${kind}.${name}`, target?.[name], known, erp?.type === 'mysql', report);
+    for (const name of ['upsert', 'gone'] as const) {
+      const statement = target?.[name];
+      if (statement === undefined) continue;
+      const path = `writeBack.${kind}.${name}`;
+      checkParameters(path, statement, known, erp?.type === 'mysql', report);
+      checkPicksRecord({ path, statement, keyName: known[0] ?? '', keyColumns }, erp?.type === 'mysql', report);
+    }
   }
+}
+
+interface OwnStatement {
+  path: string;
+  statement: string;
+  /** The parameter that is the whole key. */
+  keyName: string;
+  keyColumns: readonly string[];
+}
+
+/** A statement that does not compare the key would write to the rows of other records. */
+function checkPicksRecord(
+  { path, statement, keyName, keyColumns }: OwnStatement,
+  backslashEscapes: boolean,
+  report: Report,
+): void {
+  const picks = pickingParameters(statement, backslashEscapes);
+  const parts = keyParameters(keyColumns);
+  if (picks.includes(keyName) || (parts.length > 0 && parts.every((name) => picks.includes(name)))) return;
+  const all = parts.length > 1 ? `, or all of ${parts.map((name) => `:${name}`).join(', ')}` : '';
+  report(path, 'would write to other records than its own', { hint: `compare the key in WHERE: :${keyName}${all}` });
 }
 
 const keyParameters = (columns: readonly string[] = []) => columns.map((_, index) => `key_${index + 1}`);
 
-/** @returns the parameters of the statement */
 function checkParameters(
   path: string,
-  statement: string | undefined,
+  statement: string,
   known: readonly string[],
   backslashEscapes: boolean,
   report: Report,
-): string[] {
-  const { names } = parseNamedParameters(statement ?? '', backslashEscapes);
+): void {
+  const { names } = parseNamedParameters(statement, backslashEscapes);
   const unknown = names.filter((parameter) => !known.includes(parameter));
   if (unknown.length > 0)
     report(path, 'has parameters that nothing fills', {
       found: unknown.map((parameter) => `:${parameter}`).join(', '),
       allowed: known.map((parameter) => `:${parameter}`).join(', '),
     });
-  return names;
 }
 
 /** A flag is only set back for a row that still says what was acknowledged: the statement has to compare when it changed. */
@@ -209,8 +233,10 @@ function checkClearPending({ writeBack, erp, orders, customers }: Given, report:
     for (const name of ['pending', 'changedAt'] as const)
       requireSetting(source?.[name], `${kind}.${name}`, `given, because ${path} is`, report);
     const known = [...clearPendingColumns[kind], ...keyParameters(source?.key)];
-    const names = checkParameters(path, statement, known, erp?.type === 'mysql', report);
-    if (!names.includes('changed_at'))
+    checkParameters(path, statement, known, erp?.type === 'mysql', report);
+    const keyColumns = source?.key ?? [];
+    checkPicksRecord({ path, statement, keyName: known[0] ?? '', keyColumns }, erp?.type === 'mysql', report);
+    if (!pickingParameters(statement, erp?.type === 'mysql').includes('changed_at'))
       report(path, 'would set back the flag of a row that has changed again', {
         hint: `compare ${kind}.changedAt, such as: … AND ${source?.changedAt ?? 'updated_at'} = :changed_at`,
       });

@@ -40,12 +40,12 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
     });
   }
 
-  firstColumn(query: WriteStatement, what: string): Promise<string[]> {
+  rows(query: WriteStatement, what: string): Promise<(string | null)[][]> {
     return this.#write(what, async (connection) => {
       // Not prepared: a prepared one yields numbers in a binary form.
       const text = { sql: query.sql, values: [...query.values], rowsAsArray: true };
       const [rows] = await this.#inTime(connection.query<never>(text));
-      return (rows as unknown[][]).map(([first]) => String(first));
+      return (rows as unknown[][]).map((row) => row.map((value) => (value === null ? null : String(value))));
     });
   }
 

@@ -53,6 +53,11 @@ export const mysqlDialect: ErpDialect = {
   fromLatin1: (column) => `CONVERT(${column} USING latin1)`,
   placeholder: () => '?',
   onConflict: () => 'ON DUPLICATE KEY UPDATE',
+  keysOn: (table, column) => ({
+    sql: `SELECT index_name FROM information_schema.statistics WHERE table_schema=DATABASE() AND table_name=?
+      GROUP BY index_name HAVING COUNT(*)=1 AND MAX(non_unique)=0 AND MAX(sub_part) IS NULL AND MAX(column_name)=?`,
+    values: [table, column],
+  }),
   insertedValue: (column) => `VALUES(${column})`,
   tableIn: (database, table) => [database, table].map(mysqlDialect.quoteIdentifier).join('.'),
   keyType: `VARCHAR(255) ${exactCollation}`,

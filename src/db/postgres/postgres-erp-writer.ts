@@ -30,9 +30,8 @@ export class PostgresErpWriter extends PostgresConnection implements WritableErp
     await this.#write([takeTurns, ...statements], what, mayCommit);
   }
 
-  async firstColumn(query: WriteStatement, what: string): Promise<string[]> {
-    const rows = await this.#write([query], what);
-    return rows.map(([first]) => String(first));
+  rows(query: WriteStatement, what: string): Promise<(string | null)[][]> {
+    return this.#write([query], what);
   }
 
   /** Runs all of these in one transaction. @returns the rows of the last one */

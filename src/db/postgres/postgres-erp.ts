@@ -35,6 +35,7 @@ export const postgresDialect: ErpDialect = {
   fromLatin1: (column) => `convert_from(${column}, 'LATIN1')`,
   placeholder: (at) => `$${at}`,
   onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
+  keysOn: null,
   insertedValue: (column) => `excluded.${column}`,
   tableIn: (_database, table) => escapeIdentifier(table),
   keyType: 'VARCHAR(255) COLLATE "C"',

@@ -28,14 +28,14 @@ export class SqliteErpWriter implements WritableErpDatabase {
     });
   }
 
-  firstColumn({ sql, values }: WriteStatement, what: string): Promise<string[]> {
-    return this.#whenFree(what, (database) =>
-      database
+  rows({ sql, values }: WriteStatement, what: string): Promise<(string | null)[][]> {
+    return this.#whenFree(what, (database) => {
+      const rows = database
         .prepare(sql)
-        .pluck()
-        .all(...values)
-        .map(String),
-    );
+        .raw()
+        .all(...values) as unknown[][];
+      return rows.map((row) => row.map((value) => (value === null ? null : String(value))));
+    });
   }
 
   identity(): string {

@@ -33,6 +33,7 @@ export const sqliteDialect: ErpDialect = {
   fromLatin1: (column) => `CONVERT(${column} USING latin1)`,
   placeholder: () => '?',
   onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
+  keysOn: null,
   insertedValue: (column) => `excluded.${column}`,
   tableIn: (_database, table) => sqliteDialect.quoteIdentifier(table),
   keyType: 'VARCHAR(255)',

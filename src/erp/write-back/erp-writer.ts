@@ -18,11 +18,17 @@ export interface ErpWriter {
   write(kind: WriteBackKind, changes: readonly WriteBackChange[], mayCommit: MayCommit): Promise<void>;
   /** Runs the statement that sets back the flag of each of these, in the same way. */
   clearPending(kind: 'orders' | 'customers', changes: readonly WriteBackChange[], mayCommit: MayCommit): Promise<void>;
-  /** Keys in the side table of this kind, in its order, after this one ('': from the first). @throws WriteBackError */
-  keysAfter(kind: WriteBackKind, after: string, limit: number): Promise<string[]>;
+  /** Rows in the side table of this kind, in the order of their keys, after this one ('': from the first). @throws WriteBackError */
+  rowsAfter(kind: WriteBackKind, after: string, limit: number): Promise<SideTableRow[]>;
   /** The database that is written: host and database, or the file. */
   identity(): string;
   close(): Promise<void>;
+}
+
+/** What a row of a side table says: the key in the ERP, and the id at the service; null where there is none. */
+export interface SideTableRow {
+  key: string;
+  serviceId: string | null;
 }
 
 /** The target for changes of a kind: the side table, or statements of the settings. */
@@ -41,13 +47,19 @@ export function writeBackStatements(
   changes: readonly WriteBackChange[],
   now: string,
 ): WriteStatement[] {
-  if (target.settings.upsert !== undefined) return changes.map((change) => ownStatement(target, change));
+  if (target.settings.upsert !== undefined)
+    return changes.flatMap((change) => (keepsColumns(target, change) ? [] : ownStatement(target, change)));
   const statements: WriteStatement[] = [];
   for (let start = 0; start < changes.length; start += maxRows) {
     const chunk = changes.slice(start, start + maxRows);
     const written = chunk.filter(({ row }) => row !== null);
     const gone = chunk.filter(({ row }) => row === null).map(({ key }) => key);
-    if (written.length > 0) statements.push(upsert(target, written, now));
+    // Rows with the same columns together: the others stay as they are.
+    const shapeOf = ({ row }: WriteBackChange) => Object.keys(row ?? {}).join();
+    for (const shape of new Set(written.map(shapeOf))) {
+      const alike = written.filter((change) => shapeOf(change) === shape);
+      statements.push(upsert(target, alike, now));
+    }
     if (gone.length > 0) {
       const { table, key } = sideTable(target);
       const places = gone.map((_, at) => target.dialect.placeholder(at + 1));
@@ -71,11 +83,25 @@ export function statementsOfKind(target: WriteTarget, clearPending: string | und
   ];
 }
 
-/** The query for a page of the keys of a side table, in its order. Pure. */
-export function keysQuery(target: WriteTarget, after: string, limit: number): WriteStatement {
+const idColumns = { orders: 'service_order_id', customers: 'service_customer_id', invoices: null };
+
+/** The query for a page of a side table, in the order of its keys: the key, and the id at the service. Pure. */
+export function rowsQuery(target: WriteTarget, after: string, limit: number): WriteStatement {
   const { table, key } = sideTable(target);
-  const sql = `SELECT ${key} FROM ${table} WHERE ${key}>${target.dialect.placeholder(1)} ORDER BY ${key} LIMIT ${Math.trunc(limit)}`;
+  const id = idColumns[target.kind] ?? 'NULL';
+  const sql = `SELECT ${key}, ${id} FROM ${table} WHERE ${key}>${target.dialect.placeholder(1)} ORDER BY ${key} LIMIT ${Math.trunc(limit)}`;
   return { sql, values: [after] };
+}
+
+/** Why rows of a side table would be written twice, or null. @param ask runs a query on the database that is written */
+export async function keyProblem(
+  { kind, settings, dialect }: WriteTarget,
+  ask: (statement: WriteStatement) => Promise<readonly unknown[]>,
+): Promise<string | null> {
+  if (settings.upsert !== undefined || dialect.keysOn === null) return null;
+  const [key] = writeBackColumns[kind];
+  if ((await ask(dialect.keysOn(settings.table, key))).length > 0) return null;
+  return `The table ${settings.table} has no unique key on ${key}, so that each write would add rows to it. Remove the rows that are there twice, then: ALTER TABLE ${settings.table} ADD PRIMARY KEY (${key})`;
 }
 
 function sideTable({ kind, settings, dialect }: WriteTarget) {
@@ -85,13 +111,21 @@ function sideTable({ kind, settings, dialect }: WriteTarget) {
 
 function upsert(target: WriteTarget, changes: readonly WriteBackChange[], now: string): WriteStatement {
   const { dialect } = target;
-  const { table, key, columns } = sideTable(target);
+  const { table, key, ...all } = sideTable(target);
+  const columns = all.columns.filter((column) => changes[0]?.row?.[column] !== undefined);
   const set = [...columns, 'written_at'].map((column) => `${column}=${dialect.insertedValue(column)}`);
   const rows = changes.map(({ key: id, row }) => [id, ...columns.map((column) => row?.[column] ?? null), now]);
   const placeholder = (row: number, at: number) => dialect.placeholder(row * (columns.length + 2) + at + 1);
   const places = rows.map((row, n) => `(${row.map((_, at) => placeholder(n, at)).join(',')})`).join(',');
   const insert = `INSERT INTO ${table} (${[key, ...columns, 'written_at'].join(',')}) VALUES ${places}`;
   return { sql: `${insert} ${dialect.onConflict(key)} ${set.join(',')}`, values: rows.flat() };
+}
+
+/** A statement of the settings writes all that it names, also a column that is to stay as it is. */
+function keepsColumns({ kind, settings, dialect }: WriteTarget, { row }: WriteBackChange): boolean {
+  if (row === null) return false;
+  const { names } = parseNamedParameters(settings.upsert ?? '', dialect.backslashEscapes);
+  return writeBackColumns[kind].slice(1).some((column) => row[column] === undefined && names.includes(column));
 }
 
 function ownStatement({ kind, settings, dialect }: WriteTarget, change: WriteBackChange): WriteStatement {

@@ -9,6 +9,7 @@ import type { ParkClass } from '../../outbound/outbox/message.js';
 import { factOf } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { readStoreInfo } from '../../store/store-info.js';
 import { tell } from '../../words/words.js';
 import { type KnownInvoice, knownInvoices } from '../invoices/list-invoices.js';
 
@@ -68,6 +69,8 @@ interface RecordOutcome {
   deliveredAt: number | null;
   /** The record as the service acknowledged it, as JSON; null: not known, or not asked for. */
   sent?: string | null;
+  /** Nothing tells whether the service has it, and the ERP may hold the only proof: the id that an earlier store wrote. */
+  isUnproven: boolean;
   /** Why its newest message waits for a person; null: none does. */
   parked: { parkClass: ParkClass; reason: string | null } | null;
 }
@@ -102,6 +105,11 @@ async function recordOutcomes(
       parked.set(sourceKey, { parkClass, reason: reason && tell(reason) });
     }
   }
+  const unbound = [...parked.keys()].filter((sourceKey) => !bound.has(sourceKey));
+  const removed = await removedKeys(tx, entity, unbound);
+  const isRecovered = unbound.length > 0 && (await readStoreInfo(tx, 'recovered_to')) !== null;
+  const isUnproven = (sourceKey: string) =>
+    parked.get(sourceKey)?.parkClass === 'unproven' || (isRecovered && !removed.has(sourceKey));
   return keys.flatMap((sourceKey) => {
     const binding = bound.get(sourceKey);
     if (!binding && !parked.has(sourceKey)) return [];
@@ -114,15 +122,24 @@ async function recordOutcomes(
       serviceTotal: total === null ? null : String(total),
       deliveredAt: binding?.acknowledgedAt ?? null,
       sent: binding?.acknowledged ?? null,
+      isUnproven: !binding && isUnproven(sourceKey),
       parked: parked.get(sourceKey) ?? null,
     };
   });
+}
+
+async function removedKeys(tx: Tx, entity: Entity, keys: readonly string[]): Promise<ReadonlySet<string>> {
+  if (keys.length === 0) return new Set();
+  const sql = `SELECT source_key FROM closed_binding WHERE entity=? AND source_key IN ${placeholders(keys.length)}`;
+  return new Set((await tx.rows<{ sourceKey: string }>(sql, [entity, ...keys])).map(({ sourceKey }) => sourceKey));
 }
 
 const longestReason = 1000;
 
 export function orderRow(outcome: RecordOutcome, form: WriteBackForm): WriteBackRow {
   const { serviceTotal, sent } = outcome;
+  if (outcome.isUnproven)
+    return { order_key: outcome.sourceKey, order_number: outcome.number, ...parkedColumns(outcome) };
   const scale = form.scaleOf === undefined ? form.scale : form.scaleOf(sent ?? null);
   return {
     order_key: outcome.sourceKey,
@@ -135,6 +152,7 @@ export function orderRow(outcome: RecordOutcome, form: WriteBackForm): WriteBack
 }
 
 function customerRow(outcome: RecordOutcome, form: WriteBackForm): WriteBackRow {
+  if (outcome.isUnproven) return { customer_key: outcome.sourceKey, ...parkedColumns(outcome) };
   return {
     customer_key: outcome.sourceKey,
     service_customer_id: outcome.serviceId,
@@ -142,9 +160,13 @@ function customerRow(outcome: RecordOutcome, form: WriteBackForm): WriteBackRow 
   };
 }
 
-function commonColumns({ deliveredAt, parked }: RecordOutcome, form: WriteBackForm): WriteBackRow {
+function commonColumns(outcome: RecordOutcome, form: WriteBackForm): WriteBackRow {
+  const { deliveredAt } = outcome;
+  return { delivered_at: deliveredAt === null ? null : form.wallText(deliveredAt), ...parkedColumns(outcome) };
+}
+
+function parkedColumns({ parked }: RecordOutcome): WriteBackRow {
   return {
-    delivered_at: deliveredAt === null ? null : form.wallText(deliveredAt),
     parked_class: parked?.parkClass ?? null,
     parked_reason: parked?.reason?.slice(0, longestReason) ?? null,
   };

@@ -7,6 +7,7 @@ import { canonicalJson, sha256 } from '../../outbound/outbox/content-hash.js';
 import { boundKeys } from '../../outbound/outbox/exported-bindings.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
+import { readStoreInfo } from '../../store/store-info.js';
 import { dueRecords, markDue, removeAllDue, removeDue } from '../../store/write-back-due.js';
 import { invoiceNumbersAfter } from '../invoices/list-invoices.js';
 import { hasPulled } from '../invoices/pull-record.js';
@@ -104,8 +105,7 @@ export class WriteBackRun {
     const progress: WriteBackProgress = {
       kind: this.#kind,
       fingerprint,
-      // A sandbox takes nothing away that it did not write: the table may be in use by production.
-      sweep: upsert === undefined && settings.service.environment === 'production' ? foundStart : sweepStart,
+      sweep: upsert === undefined && (await this.#takesAway()) ? foundStart : sweepStart,
       sweptAt: null,
       succeededAt: null,
       failures: 0,
@@ -120,6 +120,17 @@ export class WriteBackRun {
       await saveWriteBack(tx, progress);
     });
     return progress;
+  }
+
+  /**
+   * A sandbox takes nothing away that it did not write: the table may be in use by production. After a recovery the ids of records
+   * that nobody knows any more are the only proof that the service has them; invoices are read anew.
+   */
+  async #takesAway(): Promise<boolean> {
+    const { store, settings } = this.#context;
+    if (settings.service.environment !== 'production') return false;
+    if (entityOf[this.#kind] === null) return true;
+    return (await store.read('look for a recovery', (tx) => readStoreInfo(tx, 'recovered_to'))) === null;
   }
 
   async #progress(): Promise<WriteBackProgress | undefined> {
@@ -190,7 +201,8 @@ export class WriteBackRun {
   /** Rows that an earlier store wrote count as written, with unknown content: the end of the sweep removes unknown records. */
   async #noteFound(after: string | null): Promise<SweepPage> {
     const { batchSize } = this.#context.settings.writeBack;
-    const keys = await this.#writer.keysAfter(this.#kind, after ?? '', batchSize);
+    const found = await this.#writer.rowsAfter(this.#kind, after ?? '', batchSize);
+    const keys = found.map(({ key }) => key);
     await this.#lease.write('note what the ERP held before', async (tx) => {
       const written = await readWritten(tx, this.#kind, keys);
       const unknown = keys.filter((key) => !written.has(key));

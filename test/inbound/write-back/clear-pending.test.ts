@@ -57,6 +57,14 @@ describe('the statement that sets back a flag', () => {
     expect(load(given(statement)).settings.writeBack.orders.clearPending).to.equal(statement);
     expect(pathsOf(problemsOf(given('UPDATE sales_orders SET flag=0 WHERE id=:order_key')))).to.deep.equal([path]);
     expect(pathsOf(problemsOf(given(`${statement} AND x=:service_status`)))).to.deep.equal([path]);
+    const nowhere = 'UPDATE sales_orders SET flag=0, remark=:changed_at WHERE id=:order_key';
+    expect(pathsOf(problemsOf(given(nowhere)))).to.deep.equal([path]);
+  });
+
+  it('compares the key, because rows of one second have one time', () => {
+    const ofAll = 'UPDATE sales_orders SET flag=0 WHERE updated_at=:changed_at';
+    expect(pathsOf(problemsOf(given(ofAll)))).to.deep.equal([path]);
+    expect(pathsOf(problemsOf(given(`${ofAll} -- AND id=:order_key`)))).to.deep.equal([path]);
   });
 
   it('needs a flag, and a column that tells of changes', () => {

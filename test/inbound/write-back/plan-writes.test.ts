@@ -96,6 +96,7 @@ describe('what is written back', () => {
       serviceId: 'ord_1',
       serviceStatus: 'confirmed',
       serviceTotal: '1999',
+      isUnproven: false,
       deliveredAt: 5,
       parked: { parkClass: 'refused' as const, reason: 'x'.repeat(2_000) },
     };

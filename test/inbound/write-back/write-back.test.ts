@@ -12,8 +12,11 @@ import { switchWriteBack, writeAgain } from '../../../src/inbound/write-back/wri
 import type { SampleErpTarget } from '../../../src/lab/sample-erp/create-sample-erp.js';
 import { outside } from '../../../src/model/outside.js';
 import type { WriteBackChange, WriteBackKind } from '../../../src/model/write-back.js';
+import { recover } from '../../../src/operator/recover.js';
+import { sideTableBindings } from '../../../src/operator/side-table-bindings.js';
 import { sync } from '../../../src/operator/sync.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
+import type { ExportedBindings } from '../../../src/outbound/recovery/take-over-bindings.js';
 import { Lease } from '../../../src/store/lease.js';
 import { markDue } from '../../../src/store/write-back-due.js';
 import { tell } from '../../../src/words/words.js';
@@ -22,6 +25,7 @@ import { alertsInWords } from '../../support/alerts.js';
 import { wallTimeNow } from '../../support/change-sample-erp.js';
 import { forged } from '../../support/forged.js';
 import { type Lab, type LabOptions, useLab } from '../../support/jobs/job-lab.js';
+import { holdAsLost, loseEverything } from '../../support/jobs/lost-store.js';
 import { ageStore, pruneAll } from '../../support/jobs/pass-nights.js';
 import { toldRows } from '../../support/told-rows.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -94,7 +98,7 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       writer: {
         identity: () => real.identity(),
         close: () => real.close(),
-        keysAfter: (...asked) => real.keysAfter(...asked),
+        rowsAfter: (...asked) => real.rowsAfter(...asked),
         async clearPending(kind, changes, mayCommit) {
           await office.on.beforeClearing?.();
           await real.clearPending(kind, changes, mayCommit);
@@ -483,7 +487,7 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
     await office.pass();
     const amounts = new Map((await office.rows('waybill_invoices')).map((row) => [row.invoice_no, Number(row.amount)]));
     expect(numbers.map((number) => amounts.get(number))).to.deep.equal([1, 2, 3]);
-    expect(await office.writer.keysAfter('invoices', 'INV-1', 1)).to.deep.equal(['INV-1 ']);
+    expect(await office.writer.rowsAfter('invoices', 'INV-1', 1)).to.deep.equal([{ key: 'INV-1 ', serviceId: null }]);
     if (erpType !== 'mysql') return;
     // A query of the ERP may join a text column of its own, whatever its collation.
     await office.lab.changeErp('DROP TABLE IF EXISTS other_orders');
@@ -584,6 +588,60 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
     const leases = await kit.rows("SELECT holder FROM lease WHERE name='write-back'");
     expect(leases).to.deep.equal([{ holder: null }]);
   });
+
+  it('keeps the ids that an earlier store wrote while nothing else proves them, and a recovery takes them over', async () => {
+    const office = await open({}, { customers: 2, orders: 4 });
+    const { lab } = office;
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await office.pass();
+    const ids = async () => {
+      const orders = (await office.rows('waybill_orders')).map(({ service_order_id: id }) => id);
+      return [...orders, ...(await office.rows('waybill_customers')).map(({ service_customer_id: id }) => id)];
+    };
+    const before = await ids();
+    expect(before).to.have.length(6).and.not.include(null);
+    const made = { orders: 4, customers: 2, duplicateReferences: 0 };
+    const lose = async () => {
+      await loseEverything(kit);
+      for (const table of ['write_back_target', 'write_back_row', 'write_back_due'])
+        await kit.rows(`DELETE FROM ${table}`);
+      await holdAsLost(kit);
+    };
+    const recoverBy = (bindings: ExportedBindings | null) =>
+      recover(lab.context, lab.reader, { fate: { to: 'parked' }, bindings, reason: 'a test' });
+
+    await lose();
+    expect(await recoverBy(null)).to.include({ unbound: 6 });
+    await office.pass();
+    expect(await ids(), 'the only proof that is left').to.deep.equal(before);
+    expect((await office.rows('waybill_orders')).map(({ parked_class: parked }) => parked)).to.deep.equal(
+      Array(4).fill('unproven'),
+    );
+
+    await lose();
+    const { bindings, unbound } = await recoverBy(sideTableBindings(lab.context, office.writer));
+    expect(bindings).to.include({ imported: 6, taken: 0 });
+    expect(unbound).to.equal(0);
+    await lab.deliver();
+    expect(lab.sandbox.counts()).to.include(made);
+    await office.pass();
+    expect(await ids()).to.deep.equal(before);
+    const parked = (await office.rows('waybill_orders')).map(({ parked_class: one }) => one);
+    expect(parked).to.deep.equal(Array(4).fill(null));
+  });
+
+  if (erpType === 'mysql')
+    it('writes nothing into a side table that has lost its key, and says so', async () => {
+      const office = await open();
+      await office.lab.changeErp('ALTER TABLE waybill_customers DROP PRIMARY KEY');
+      await office.lab.capture({ sweep: true });
+      await office.lab.deliver();
+      const { failures } = await office.pass();
+      expect(JSON.stringify(failures)).to.contain('waybill_customers has no unique key on customer_key');
+      expect(await office.rows('waybill_customers')).to.deep.equal([]);
+      expect(await office.rows('waybill_orders')).to.not.deep.equal([]);
+    });
 
   it('finds a change whose transaction committed later than its neighbours', async () => {
     const office = await open();

@@ -2,7 +2,7 @@ import type { Settings } from '../../../config/settings.js';
 import type { ErpDialect, WriteStatement } from '../../../db/erp-database.js';
 import { dialectOf, erpDatabase, writableErpDatabase } from '../../../db/erp-kinds.js';
 import { rawSql, sql } from '../../../db/sql.js';
-import { keysQuery, statementsOfKind } from '../../../erp/write-back/erp-writer.js';
+import { keyProblem, rowsQuery, statementsOfKind } from '../../../erp/write-back/erp-writer.js';
 import { sideTables } from '../../../erp/write-back/side-tables.js';
 import { isInFile } from '../../../model/database-place.js';
 import { literalPattern } from '../../../model/literal-pattern.js';
@@ -23,9 +23,10 @@ export async function checkWriteBack(settings: Settings): Promise<Finding[]> {
   const writer = await writableErpDatabase(erp, writeBack);
   try {
     for (const kind of used) {
-      const problem = await problemOf(kind, settings, dialect, ({ sql, values }) =>
-        writer.firstColumn({ sql: `EXPLAIN ${sql}`, values }, kind),
-      );
+      const problem =
+        (await problemOf(kind, settings, dialect, ({ sql, values }) =>
+          writer.rows({ sql: `EXPLAIN ${sql}`, values }, kind),
+        )) ?? (await keyProblem({ kind, settings: writeBack[kind], dialect }, (query) => writer.rows(query, kind)));
       if (problem === null) continue;
       const { tables, grants, byStatement } = mend([kind]);
       const own = byStatement.length > 0 ? [`Grant what the statements of writeBack.${kind} need.`] : [];
@@ -125,7 +126,7 @@ async function problemOf(
   const target = { kind, settings: writeBack[kind], dialect };
   const own = target.settings.upsert !== undefined;
   const clear = kind === 'invoices' ? undefined : writeBack[kind].clearPending;
-  for (const statement of [...statementsOfKind(target, clear), ...(own ? [] : [keysQuery(target, '', 1)])])
+  for (const statement of [...statementsOfKind(target, clear), ...(own ? [] : [rowsQuery(target, '', 1)])])
     try {
       if (explainable.test(statement.sql)) await explain(statement);
     } catch (error) {
