@@ -205,12 +205,17 @@ function pullInWords({ lastPull, unpaidInvoices }: Status, ago: Ago, time: (ms: 
   const { startedAt, outcome, reason, pages, passes, listed, missed, malformed, listedAt } = lastPull;
   const isOlder = outcome === 'held' || outcome === 'failed';
   return clauses(
-    `${ago(startedAt)}: ${outcome}${reason ? `: ${tellWhole(reason, { time })}` : ''}`,
+    `${ago(startedAt)}: ${outcome}${butFor(lastPull)}${reason ? `: ${tellWhole(reason, { time })}` : ''}`,
     `${pages} pages in ${passes} readings, ${listed} invoices`,
     missed > 0 && `${missed} that were not met stay listed, because nothing proves that they left`,
     malformed > 0 && `${malformed} are invalid (waybill invoices --malformed)`,
     isOlder ? `${unpaidInvoices} on the list of ${ago(listedAt)}` : `${unpaidInvoices} unpaid now`,
   );
+}
+
+/** A proof covers the rows that were understood. */
+function butFor({ isProven, malformed }: LastPull): string {
+  return isProven && malformed > 0 ? ` but for ${malformed}` : '';
 }
 
 /** The end of the last pull of the invoices, for the terminal and the desk. Pure. */
@@ -219,7 +224,7 @@ export function lastPullInWords(pull: LastPull, time: (ms: number) => string): s
   const malformed = pull.malformed > 0 ? ` ${pull.malformed} are invalid: waybill invoices --malformed.` : '';
   const isOlder = (pull.outcome === 'held' || pull.outcome === 'failed') && pull.listedAt !== null;
   const age = isOlder ? ` The list is of ${time(pull.listedAt as number)}.` : '';
-  return `Last pull ${time(pull.endedAt ?? pull.startedAt)}: ${pull.outcome}${reason}.${age}${malformed}`;
+  return `Last pull ${time(pull.endedAt ?? pull.startedAt)}: ${pull.outcome}${butFor(pull)}${reason}.${age}${malformed}`;
 }
 
 /** The work of a period, for the terminal and the desk alike. Pure. */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { firstAuditAt } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
 import { heldDropCause, isDropHeld } from '../inbound/invoices/drop-brake.js';
+import { setAsideCause } from '../inbound/invoices/set-aside.js';
 import type { AlertFact } from '../model/facts/alerts.js';
 import { inSource } from '../model/record.js';
 import { isAnythingHeld, isOpenSql, type OpenRecord, oldestOpen } from '../operator/figures/bounded-counts.js';
@@ -49,6 +50,8 @@ function isOwn(cause: string): boolean {
 const manyParked = 10_000;
 /** An alert ends after so long; `explain` and `status` still say it. */
 const goneDays = 7;
+
+const isAboutRows = (cause: string) => cause === setAsideCause;
 
 /** Everything that needs a person now. Pure. */
 export function troubles(now: Circumstances, settings: WatchSettings, nowMs: number): Trouble[] {
@@ -195,6 +198,8 @@ export async function alertChanges(
       changes.end.push(cause);
   }
   if (open.some(({ cause }) => cause === heldDropCause) && !(await isDropHeld(tx))) changes.end.push(heldDropCause);
+  // No pull ends it any more.
+  if (!settings.invoices.enabled) changes.end.push(...open.map(({ cause }) => cause).filter(isAboutRows));
   if (open.some(({ cause }) => cause === forgottenKeysAlert) && !(await areOrdersDoubted(tx)))
     changes.end.push(forgottenKeysAlert);
   changes.end.push(

@@ -20,6 +20,7 @@ export const alertKinds = [
     'keyless',
     'left',
     'keys',
+    'invoices',
   ],
   ...[
     'states',

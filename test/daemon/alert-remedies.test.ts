@@ -210,6 +210,19 @@ onAnyLab('the remedy of an alert', (kit) => {
       },
       endsAfterMs: 25 * 3_600_000,
     },
+    invoices_set_aside: {
+      options: { customers: 1, orders: 1 },
+      breaks: async (lab) => {
+        lab.sandbox.addInvoices([{ amount: 2 ** 53 }]);
+        await lab.pull();
+      },
+      mends: async (lab) => {
+        lab.sandbox.setFaults([
+          { kind: 'status', status: 200, body: { data: [], total: 0 }, match: { method: 'GET', path: '/v2/invoices' } },
+        ]);
+        await lab.pull();
+      },
+    },
     invoices_held: {
       options: { customers: 1, orders: 1 },
       breaks: async (lab) => {

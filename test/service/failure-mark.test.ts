@@ -143,7 +143,7 @@ asked['read a page of invoices'] = [
     ...question,
     answers: [200],
     places: invoicePagePlaces(paging),
-    read: read((json) => readInvoicePage(json, paging)),
+    read: read((json) => readInvoicePage(json, { fields: paging, currency: 'EUR', customer: null })),
   },
   { data: [], total: 0, page: 1 },
 ];

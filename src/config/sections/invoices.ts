@@ -14,6 +14,14 @@ export const invoicesSettings = group('How unpaid invoices are read back.', {
     .default(['unpaid'])
     .describe('States that mean that money is due. The list of each is pulled.')
     .meta({ allowed: 'a list of states without repetition, such as [unpaid, overdue]' }),
+  settledStates: z
+    .array(text.max(64))
+    .max(20)
+    .default(['paid', 'cancelled', 'canceled', 'void', 'refunded'])
+    .describe(
+      'States that mean that no money is due any more. An invoice whose own read says another word stays listed until a proven list is without it.',
+    )
+    .meta({ allowed: 'a list of states, such as [paid, cancelled]' }),
   scope: choice(
     ['all', 'per-customer'],
     'all: every invoice that the service shows. per-customer: those of the delivered customers, one customer at a time.',

@@ -38,13 +38,27 @@ const invoice = z.object({
 /** The fault of a row. */
 export type RowFact = Extract<
   ListFact,
-  { code: 'unusable_invoice_field' | 'invoice_of_other_customer' | 'invoice_also_listed' }
+  {
+    code:
+      | 'unusable_invoice_field'
+      | 'invoice_of_other_customer'
+      | 'invoice_of_other_currency'
+      | 'invoice_number_shared';
+  }
 >;
 
-/** Reads the JSON of an invoice. @returns a fact that says what is wrong with it */
-export function readInvoice(value: unknown): Invoice | RowFact {
+/**
+ * Reads the JSON of an invoice. A row that names its currency is not taken for one in another.
+ * @param currency that of all amounts
+ * @returns a fact that says what is wrong with it
+ */
+export function readInvoice(value: unknown, currency: string): Invoice | RowFact {
   const parsed = invoice.safeParse(value);
-  if (parsed.success) return parsed.data as Invoice;
+  if (parsed.success) {
+    const named = valueAt(value, 'currency') ?? currency;
+    if (typeof named === 'string' && named.trim().toUpperCase() === currency) return parsed.data as Invoice;
+    return { code: 'invoice_of_other_currency', named: outside(String(named), 40), currency };
+  }
   const issue = parsed.error.issues[0];
   return {
     code: 'unusable_invoice_field',
@@ -62,8 +76,16 @@ export interface InvoicePage {
   total: number;
   /** The page's own number, where it says one. */
   page: number | null;
-  /** Says that the page has invoices of others than the customer who was asked for; null: it has none. */
-  strangers: ListFact | null;
+  /** Why the page keeps its list from being proven: it has invoices of others than who was asked for, or some without a number. */
+  doubt: ListFact | null;
+}
+
+export interface PageTerms {
+  fields: InvoicesSettings['paging']['fields'];
+  /** The currency of all amounts. */
+  currency: string;
+  /** The customer whose invoices were asked for; null: everybody's. */
+  customer: string | null;
 }
 
 export const invoiceAmounts: ReadonlySet<string> = new Set(['amount']);
@@ -75,14 +97,9 @@ export function invoicePagePlaces(fields: InvoicesSettings['paging']['fields']):
 /**
  * Reads the JSON of a page. An amount with a decimal point shows that the service does not count in the smallest unit: then
  * its whole amounts are not in it either, and none of the list can be read.
- * @param customer whose invoices were asked for; null: everybody's
  * @returns a text that says what is wrong, when it is no page at all
  */
-export function readInvoicePage(
-  value: unknown,
-  fields: InvoicesSettings['paging']['fields'],
-  customer: string | null = null,
-): InvoicePage | string {
+export function readInvoicePage(value: unknown, { fields, currency, customer }: PageTerms): InvoicePage | string {
   if (value === undefined)
     return 'the page is no JSON that can be read: broken, a name twice in one object, or nested too deep';
   const rows = valueAt(value, fields.invoices);
@@ -93,16 +110,26 @@ export function readInvoicePage(
   const decimal = rows.find((row) => isDecimal(valueAt(row, 'amount')));
   if (decimal !== undefined) return inAnotherUnit(decimal);
   const nameless = new Map<string, number>();
-  const strange = customer === null ? undefined : rows.find((row) => isOthers(readInvoice(row), customer));
+  const read = rows.map((row) => [row, readInvoice(row, currency)] as const);
+  const strange = customer === null ? undefined : read.find(([, invoice]) => isOthers(invoice, customer))?.[0];
   return {
-    rows: rows.map((row) => readRow(row, customer, nameless)),
+    rows: read.map(([row, invoice]) => readRow(row, invoice, customer, nameless)),
     total: total as number,
     page: Number.isSafeInteger(page) ? (page as number) : null,
-    strangers:
+    doubt:
       strange === undefined
-        ? null
+        ? numberless(rows)
         : { code: 'strangers_on_page', customer: outside(String(valueAt(strange, 'customer_code'))) },
   };
+}
+
+/** Each listed invoice may be a row that says no number at all. */
+function numberless(rows: readonly unknown[]): ListFact | null {
+  const count = rows.filter((row) => {
+    const number = valueAt(row, 'invoice_no');
+    return typeof number !== 'string' || number === '';
+  }).length;
+  return count === 0 ? null : { code: 'invoices_without_number', count };
 }
 
 function inAnotherUnit(row: unknown): string {
@@ -123,11 +150,22 @@ function isOthers(invoice: Invoice | RowFact, customer: string | null): boolean 
   return invoice.customer_code !== undefined && invoice.customer_code !== customer;
 }
 
-function readRow(row: unknown, customer: string | null, nameless: Map<string, number>): PageRow {
-  const invoice = readInvoice(row);
+/** Rows that differ in what an invoice keeps are different rows, also where they have one number. */
+function contentKey({ invoice_no, customer_code, amount, due_date }: Invoice): string {
+  return `#${sha256(JSON.stringify([invoice_no, customer_code, amount, due_date]))}`;
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+
+function readRow(
+  row: unknown,
+  invoice: Invoice | RowFact,
+  customer: string | null,
+  nameless: Map<string, number>,
+): PageRow {
   const number = valueAt(row, 'invoice_no');
   if (!('code' in invoice)) {
-    const key = `=${invoice.invoice_no}`;
+    const key = contentKey(invoice);
     if (customer === null || !isOthers(invoice, customer))
       return { key, invoice: customer === null ? invoice : { ...invoice, customer_code: customer } };
     const malformed: RowFact = {
@@ -140,9 +178,7 @@ function readRow(row: unknown, customer: string | null, nameless: Map<string, nu
   const isNamed = typeof number === 'string' && number !== '' && number.length <= 255 && !unfit.test(number);
   if (isNamed && !number.includes(secretMark)) return { key: `=${number}`, malformed: invoice, invoiceNo: number };
   // Without a number of its own it is known by what it holds; two alike on one page are two.
-  const hash = createHash('sha256')
-    .update(JSON.stringify(row) ?? '')
-    .digest('hex');
+  const hash = sha256(JSON.stringify(row) ?? '');
   const nth = (nameless.get(hash) ?? 0) + 1;
   nameless.set(hash, nth);
   return { key: `?${hash}#${nth}`, malformed: invoice, invoiceNo: isNamed ? number : null };

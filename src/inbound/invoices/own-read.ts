@@ -1,5 +1,8 @@
 import type { ReadInvoiceEndpoint } from '../../config/sections/service-endpoints.js';
+import type { Settings } from '../../config/settings.js';
 import type { PartFact } from '../../model/facts/fact-of.js';
+import type { ListFact } from '../../model/facts/lists.js';
+import { outside } from '../../model/outside.js';
 import type { Invoice } from '../../model/record.js';
 import { valueAt } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -28,13 +31,27 @@ export interface MissedInvoice {
   isOffList: boolean;
 }
 
-/**
- * Reads the answer to the question for one invoice. Pure.
- * @param states those that mean that money is due
- */
+/** What the settings say of invoices that are read alone. */
+export interface OwnReadTerms {
+  endpoint: ReadInvoiceEndpoint;
+  /** The states that mean that money is due. */
+  states: readonly string[];
+  /** Those that mean that no money is due any more. */
+  settledStates: readonly string[];
+  /** The currency of all amounts. */
+  currency: string;
+}
+
+/** The terms of these settings; null: no invoice can be read alone. */
+export function ownReadTerms({ service, invoices, amounts }: Settings): OwnReadTerms | null {
+  const endpoint = service.endpoints.readInvoice;
+  const { states, settledStates } = invoices;
+  return endpoint ? { endpoint, states, settledStates, currency: amounts.currency } : null;
+}
+
+/** Reads the answer to the question for one invoice. Pure. */
 export function readOwnInvoice(
-  endpoint: ReadInvoiceEndpoint,
-  states: readonly string[],
+  { endpoint, states, settledStates, currency }: OwnReadTerms,
   known: MissedInvoice,
   status: number,
   body: unknown,
@@ -48,14 +65,22 @@ export function readOwnInvoice(
   if (valueAt(value, 'invoice_no') !== known.invoiceNo) return { odd: { code: 'other_record' } };
   const said = valueAt(value, 'status');
   // An invoice is due in the state with which it stands on the list, whatever its name. Once it is not due, its amount is
-  // nothing to check.
-  const isListedSo = said === known.status && !known.isOffList;
-  if (typeof said === 'string' && said !== '' && !isListedSo && !states.includes(said))
+  // nothing to check. A state that nobody named takes no invoice off the list.
+  const isListedSo = !known.isOffList && isOneOf([known.status], said);
+  if (typeof said === 'string' && said !== '' && !isListedSo && !isOneOf(states, said)) {
+    const unnamed: ListFact = { code: 'state_not_named', state: outside(said, 64) };
+    if (!known.isOffList && !isOneOf(settledStates, said)) return { odd: unnamed };
     return { left: boundedText('invoice.left_status', said) };
-  const invoice = readInvoice(value);
+  }
+  const invoice = readInvoice(value, currency);
   if ('code' in invoice) return { odd: invoice };
   const customer = invoice.customer_code ?? known.customerCode;
   return { due: customer === null ? invoice : { ...invoice, customer_code: customer } };
+}
+
+/** Services write one state in several ways: "Unpaid" and "unpaid". */
+function isOneOf(states: readonly string[], said: unknown): boolean {
+  return typeof said === 'string' && states.some((state) => state.toLowerCase() === said.toLowerCase());
 }
 
 /** True if it says that there is no such invoice. An address that leads elsewhere says so of every invoice. */
@@ -64,11 +89,8 @@ export function isAbsent(said: OwnRead): boolean {
 }
 
 /** The question for one invoice by its number. The caller keeps the answer. */
-export function invoiceQuestion(
-  endpoint: ReadInvoiceEndpoint,
-  states: readonly string[],
-  known: MissedInvoice,
-): Omit<Question<OwnRead>, 'keep'> {
+export function invoiceQuestion(terms: OwnReadTerms, known: MissedInvoice): Omit<Question<OwnRead>, 'keep'> {
+  const { endpoint } = terms;
   const { invoiceNo } = known;
   const number = endpoint.field === undefined ? 'invoice_no' : `${endpoint.field}.invoice_no`;
   return {
@@ -77,7 +99,7 @@ export function invoiceQuestion(
     query: {},
     answers: [endpoint.successStatus, endpoint.absentStatus],
     places: { values: [number], id: number, amounts: invoiceAmounts },
-    read: (status, json) => readOwnInvoice(endpoint, states, known, status, json),
+    read: (status, json) => readOwnInvoice(terms, known, status, json),
     detail: { invoiceNo },
   };
 }
@@ -92,19 +114,18 @@ export async function askForMissed(
   questions: ServiceReads,
   pull: OpenPull,
 ): Promise<void> {
-  const { states, readsPerPull } = settings.invoices;
-  const endpoint = settings.service.endpoints.readInvoice;
-  const left = readsPerPull - pull.progress.asked;
-  if (!endpoint || left < 1) return;
+  const terms = ownReadTerms(settings);
+  const left = settings.invoices.readsPerPull - pull.progress.asked;
+  if (!terms || left < 1) return;
   const missed = await store.read('look for missed invoices', (tx) => missedInvoices(tx, left));
   const isNeeded = missed.some(({ isOffList }) => !isOffList);
-  const absenceCounts = isNeeded && (await findsListed(store, questions, endpoint, states));
+  const absenceCounts = isNeeded && (await findsListed(store, questions, terms));
   for (const known of missed) {
     const { invoiceNo } = known;
     if (!canStandInPath(invoiceNo)) continue;
     const next: PullProgress = { ...pull.progress, asked: pull.progress.asked + 1, requests: questions.requests + 1 };
     const asked = await questions.ask<OwnRead>({
-      ...invoiceQuestion(endpoint, states, known),
+      ...invoiceQuestion(terms, known),
       keep: async (tx, said, nowMs) => {
         if ('due' in said) await stageOwnRead(tx, invoiceNo, said.due, null);
         const isBelieved = !isAbsent(said) || known.isOffList || absenceCounts;
@@ -124,16 +145,11 @@ export async function askForMissed(
  * Tells if an invoice that stands on the list is found by its number. An address that leads elsewhere says that there
  * is no such invoice, whichever it is asked for, and would empty the list.
  */
-async function findsListed(
-  store: Store,
-  questions: ServiceReads,
-  endpoint: ReadInvoiceEndpoint,
-  states: readonly string[],
-): Promise<boolean> {
+async function findsListed(store: Store, questions: ServiceReads, terms: OwnReadTerms): Promise<boolean> {
   const listed = await store.read('look for an invoice that was met', metInvoice);
   if (listed === null || !canStandInPath(listed.invoiceNo)) return false;
   const asked = await questions.ask<OwnRead>({
-    ...invoiceQuestion(endpoint, states, listed),
+    ...invoiceQuestion(terms, listed),
     keep: async (tx, said, nowMs) => {
       if (!isAbsent(said)) return;
       await raiseForbiddenRead(

@@ -12,6 +12,7 @@ import { endDropAlert, judgeDrop } from './drop-brake.js';
 import { askForMissed } from './own-read.js';
 import { endPull, failPull, type OpenPull, openPull } from './pull-record.js';
 import { readLists } from './read-lists.js';
+import { noteSetAside, setAsideSharedNumbers } from './set-aside.js';
 import { countStaged } from './staging.js';
 import { noteNewStates, type Swapped, swapInvoices } from './swap-invoices.js';
 
@@ -134,13 +135,15 @@ async function swapIn(
   around: NonNullable<PullOptions['aroundSwap']> = (_tx, _nowMs, swap) => swap(),
 ): Promise<PullResult> {
   const { id: pullId } = open;
-  const { ended, newStates } = await lease.write('end a pull', async (tx) => {
+  const { ended, newStates, aside } = await lease.write('end a pull', async (tx) => {
     const at = nowMs();
+    await setAsideSharedNumbers(tx);
     const staged = await countStaged(tx);
     const states = await noteNewStates(tx, settings.invoices.states, at);
     const { kept, held } = await judgeDrop(tx, settings.invoices, at);
     const swap = await around(tx, at, () => swapInvoices(tx, at, held !== null));
     await endDropAlert(tx, at);
+    const setAside = held === null ? await noteSetAside(tx, staged.listed, at) : null;
     const { pages, mostPasses: passes, asked, serviceTotal } = open.progress;
     const doubt = open.progress.doubt ?? missedFact(kept, swap.missed);
     const { outcome, reason } = await endPull(tx, open, { doubt, held, counts: { ...staged, ...swap } }, at);
@@ -158,10 +161,12 @@ async function swapIn(
     killPoint('before-pull-swap');
     const { listed: unpaid, malformed } = staged;
     const result: PullResult = { outcome, reason, pages, passes, unpaid, ...swap, leaving: kept, malformed, asked };
-    return { ended: result, newStates: states };
+    return { ended: result, newStates: states, aside: setAside };
   });
   killPoint('after-pull-swap');
   for (const { status, invoiceNo } of newStates)
     log.warn(`The service lists invoices as "${status}", a state that invoices.states does not name`, { invoiceNo });
+  if (aside?.code === 'invoices_set_aside')
+    log.warn("Rows of the service's list of invoices are set aside", { rows: aside.aside, invoiceNo: aside.invoiceNo });
   return ended;
 }

@@ -25,6 +25,7 @@ export async function readLists(
   onProgress?: (progress: { staged: number; total: number }) => void,
 ): Promise<Fact | null> {
   const { states, scope, pageSize, maxPasses, maxListed, paging } = settings.invoices;
+  const terms = { fields: paging.fields, currency: settings.amounts.currency };
   const { path, successStatus } = settings.service.endpoints.listInvoices;
   while (pull.progress.phase === 'reading') {
     const { progress } = pull;
@@ -47,7 +48,7 @@ export async function readLists(
       read: (status, json) => {
         if (status !== successStatus) return { isBeyondEnd: true };
         if (isBehindEnd(passes) && isPageBehindEnd(json, paging.fields)) return { isBeyondEnd: true };
-        return readInvoicePage(json, paging.fields, customer === '' ? null : customer);
+        return readInvoicePage(json, { ...terms, customer: customer === '' ? null : customer });
       },
       keep: async (tx, answer, nowMs) => {
         kept = await keepPage(tx, answer, nowMs);
@@ -96,7 +97,7 @@ export async function readLists(
       const { requests } = questions;
       const next: PullProgress = { ...progress, passes: after.state, pages: progress.pages + 1, requests };
       if (after.state.pass > passes.pass) await forgetDueReads(tx, customer);
-      const groupDoubt = isPage ? answer.strangers : answer.refusal;
+      const groupDoubt = isPage ? answer.doubt : answer.refusal;
       if (groupDoubt) next.groupDoubt ??= groupDoubt;
       if (after.verdict.kind === 'more') {
         await saveProgress(tx, pull, next, nowMs);

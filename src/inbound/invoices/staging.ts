@@ -1,8 +1,8 @@
 import type { Invoice } from '../../model/record.js';
-import { factColumns, factRow } from '../../store/fact-columns.js';
+import { factRow } from '../../store/fact-columns.js';
 import { placeholders, type Row, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import type { PageRow, RowFact } from './invoice-page.js';
+import type { PageRow } from './invoice-page.js';
 
 /** One of the service's lists: the invoices in one state, of all customers (`customer` is empty) or of one. */
 interface InvoiceList {
@@ -39,73 +39,38 @@ export async function stagePage(
   rows: readonly PageRow[],
 ): Promise<{ fresh: number; again: number }> {
   const different = [...new Map(rows.map((row) => [row.key, row])).values()];
+  // A row that makes no sense says nothing of its invoice, so it displaces no other row.
+  const understood = different.flatMap((row) => ('invoice' in row ? [row.invoice.invoice_no] : []));
+  for (let start = 0; start < understood.length; start += chunkSize)
+    await outdate(tx, understood.slice(start, start + chunkSize));
   const counts = { fresh: 0, again: 0 };
   for (let start = 0; start < different.length; start += chunkSize) {
     const chunk = different.slice(start, start + chunkSize);
-    const keys = chunk.map(({ key }) => key);
     const known = await tx.rows<{ rowKey: string; firstPass: number; lastPass: number }>(
       `SELECT row_key, first_pass, last_pass FROM invoice_staging
         WHERE list_customer=? AND list_state=? AND row_key IN ${placeholders(chunk.length)}`,
-      [list.customer, list.state, ...keys],
+      [list.customer, list.state, ...chunk.map(({ key }) => key)],
     );
     const left = await tx.rows<{ invoiceNo: string }>(
-      `SELECT invoice_no FROM invoice_staging WHERE has_left=1 AND row_key IN ${placeholders(chunk.length)}
+      `SELECT invoice_no FROM invoice_staging WHERE has_left=1 AND invoice_no IN ${placeholders(chunk.length)}
           AND list_customer='' AND list_state=''`,
-      keys,
+      chunk.map((row) => numberOf(row) ?? ''),
     );
     const hasLeft = new Set(left.map(({ invoiceNo }) => invoiceNo));
     const firstPasses = new Map(known.map(({ rowKey, firstPass }) => [rowKey, firstPass]));
     counts.fresh += chunk.length - known.filter(({ lastPass }) => lastPass === pass).length;
     counts.again += known.filter(({ lastPass }) => lastPass < pass).length;
-    // A row that makes no sense says nothing of its invoice, so it displaces no row of another list.
-    const numbers = chunk.flatMap((row) => ('invoice' in row ? [row.invoice.invoice_no] : []));
-    const ofOthers = await setAsideForOthers(tx, list, numbers);
     await upsertRows(
       tx,
       'invoice_staging',
       ['list_customer', 'list_state', 'row_key'],
-      chunk.map((row) => {
-        const staged = stagedRow(list, row, firstPasses.get(row.key) ?? pass, pass);
-        const number = numberOf(row) ?? '';
-        const other = ofOthers.get(number);
-        const aside = other === undefined ? {} : factRow('malformed', alsoListedFor(other));
-        return { ...staged, ...aside, is_newest: hasLeft.has(number) ? 0 : 1 };
-      }),
-    );
-    await outdate(
-      tx,
-      list,
-      numbers.filter((number) => !ofOthers.has(number)),
+      chunk.map((row) => ({
+        ...stagedRow(list, row, firstPasses.get(row.key) ?? pass, pass),
+        is_newest: hasLeft.has(numberOf(row) ?? '') ? 0 : 1,
+      })),
     );
   }
   return counts;
-}
-
-const alsoListedFor = (customer: string): RowFact => ({ code: 'invoice_also_listed', customer });
-
-/**
- * Two customers' invoices of one number are two invoices, of which the list could hold one: both are set aside.
- * @returns of which other customer, by the number
- */
-async function setAsideForOthers(
-  tx: Tx,
-  { customer }: InvoiceList,
-  numbers: readonly string[],
-): Promise<Map<string, string>> {
-  if (customer === '' || numbers.length === 0) return new Map();
-  // A row that was set aside before for this reason still has its amount.
-  const ofOthers = `invoice_no IN ${placeholders(numbers.length)} AND amount IS NOT NULL AND list_customer NOT IN ('', ?)`;
-  const found = await tx.rows<{ invoiceNo: string; listCustomer: string }>(
-    `SELECT invoice_no, list_customer FROM invoice_staging WHERE ${ofOthers}`,
-    [...numbers, customer],
-  );
-  const { code, data } = factColumns(alsoListedFor(customer));
-  if (found.length > 0)
-    await tx.run(
-      `UPDATE invoice_staging SET malformed_code=?, malformed_data=? WHERE malformed_code IS NULL AND ${ofOthers}`,
-      [code, data, ...numbers, customer],
-    );
-  return new Map(found.map(({ invoiceNo, listCustomer }) => [invoiceNo, listCustomer]));
 }
 
 /**
@@ -120,13 +85,13 @@ export async function stageOwnRead(tx: Tx, invoiceNo: string, due: Invoice | nul
   const row = due
     ? stagedRow(list, { key: `=${invoiceNo}`, invoice: due }, 0, 0)
     : { ...stagedRow(list, { key: `=${invoiceNo}`, invoiceNo }, 0, 0), status: said };
+  await outdate(tx, [invoiceNo]);
   await upsertRows(
     tx,
     'invoice_staging',
     ['list_customer', 'list_state', 'row_key'],
     [{ ...row, has_left: due ? 0 : 1 }],
   );
-  await outdate(tx, list, [invoiceNo]);
 }
 
 /**
@@ -182,12 +147,10 @@ function numberOf(row: StagedRow): string | null {
   return 'invoice' in row ? row.invoice.invoice_no : row.invoiceNo;
 }
 
-/** An invoice that changes its state may be met in both lists: the row that was read last counts. */
-async function outdate(tx: Tx, list: InvoiceList, numbers: readonly string[]): Promise<void> {
-  if (numbers.length === 0) return;
+/** An invoice that changes while the list is read may be met in two forms: the rows that were read last count. */
+async function outdate(tx: Tx, numbers: readonly string[]): Promise<void> {
   await tx.run(
-    `UPDATE invoice_staging SET is_newest=0 WHERE invoice_no IN ${placeholders(numbers.length)}
-        AND is_newest=1 AND NOT (list_customer=? AND list_state=?)`,
-    [...numbers, list.customer, list.state],
+    `UPDATE invoice_staging SET is_newest=0 WHERE is_newest=1 AND invoice_no IN ${placeholders(numbers.length)}`,
+    numbers,
   );
 }

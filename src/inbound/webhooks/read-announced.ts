@@ -8,7 +8,7 @@ import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { lookAtClocks } from '../../store/elapsed-time.js';
 import { announcedInvoice, applyOwnRead } from '../invoices/apply-own-read.js';
-import { canStandInPath, invoiceQuestion, isAbsent } from '../invoices/own-read.js';
+import { canStandInPath, invoiceQuestion, isAbsent, ownReadTerms } from '../invoices/own-read.js';
 import { lastPull } from '../invoices/pull-record.js';
 import { hasCreateUnderWay } from '../orders/order-reads.js';
 import { type OrderRead, readOrder } from '../orders/read-order.js';
@@ -191,13 +191,13 @@ async function readAnnouncedInvoice(
   about: readonly StoredEvent[],
 ): Promise<ReadOutcome> {
   const { store, settings, actor } = context;
-  const { states, scope } = settings.invoices;
-  const endpoint = settings.service.endpoints.readInvoice;
-  if (!endpoint) return 'pull';
+  const { scope } = settings.invoices;
+  const terms = ownReadTerms(settings);
+  if (!terms) return 'pull';
   const known = await store.read('look for an invoice', (tx) => announcedInvoice(tx, invoiceNo));
   let isOdd = false;
   const asked = await new ServiceReads(context, client, lease, { signal, tries: 1 }).ask({
-    ...invoiceQuestion(endpoint, states, known),
+    ...invoiceQuestion(terms, known),
     keep: async (tx, said, nowMs, sentAtMs) => {
       // An address that leads elsewhere says that each invoice is absent: the pull finds that out. And with a list for each
       // customer, an invoice that was never listed could not be told to leave.

@@ -41,6 +41,15 @@ export interface AlertFacts {
   };
   states_unnamed: { entity: Entity; states: readonly string[] };
   read_forbidden: { endpoint: string; id: string; reason: PartFact; lastAt: number };
+  /** Rows of the service's list of invoices that are set aside. `known`: those among them that stay listed with older values. */
+  invoices_set_aside: {
+    aside: number;
+    understood: number;
+    known: number;
+    /** One of them. */
+    invoiceNo: string | null;
+    reason: PartFact | null;
+  };
   /** `drop`: what the last list would take off at once; null: only what was held before is missing still. */
   invoices_held: { leaving: number; some: readonly string[]; drop: DropFact | null };
   webhooks_forged: NoData;

@@ -6,8 +6,13 @@ import type { FactOf, NoData, PartFact } from './fact-of.js';
 interface InvoiceRowFacts {
   unusable_invoice_field: { place: string; problem: Outside };
   invoice_of_other_customer: { customer: string; asked: string };
-  /** Two customers' lists hold an invoice of this number. */
+  invoice_of_other_currency: { named: Outside; currency: string };
+  /** The service lists different invoices of this number; `customers`: some of theirs, where they differ. */
+  invoice_number_shared: { customers: readonly string[] };
+  /** As older versions stored it, where two customers had an invoice of this number. */
   invoice_also_listed: { customer: string };
+  /** An invoice's own read says a state that neither `invoices.states` nor `invoices.settledStates` names. */
+  state_not_named: { state: Outside };
   /** The service says that there is no such invoice, though its list has it. */
   listed_but_not_found: NoData;
 }
@@ -29,6 +34,8 @@ interface PullFacts {
   list_kept_changing: { readings: number; doubt: PartFact | null };
   /** Two readings are alike and lack something: the pages are counted in another way than the settings say. */
   pages_miss_invoices: { met: number; total: number | null; strayed: boolean; repeated: boolean };
+  /** Rows that are known by no number: any missing invoice may be one of them. */
+  invoices_without_number: { count: number };
   strangers_on_page: { customer: Outside };
   /** `atEnd`: it comes after as many invoices as there are, and only an empty page or a 404 would show that these are all. */
   page_not_read: { page: number; state: string; reason: PartFact; atEnd: boolean };

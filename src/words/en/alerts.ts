@@ -77,6 +77,15 @@ export const alertWords: WordsFor<AlertFacts> = {
     text: `The service does not let us read ${id}: ${withEnd(say.fact(reason))} Everything else goes on`,
     remedy: `Check service.endpoints.${endpoint} and the permissions of the account.`,
   }),
+  invoices_set_aside: ({ aside, understood, known, invoiceNo, reason }, say) => {
+    const one = `${invoiceNo === null ? 'one without a number' : invoiceNo}${reason ? `: ${say.fact(reason)}` : ''}`;
+    const old =
+      known > 0 ? `. ${many(known, 'listed invoice keeps its', 'listed invoices keep their')} older values` : '';
+    return {
+      text: `${aside} of ${many(aside + understood, 'invoice', 'invoices')} on the service's list ${aside === 1 ? 'is' : 'are'} invalid and not listed here, such as ${one}${old}`,
+      remedy: 'See them with `waybill invoices --malformed`, and have them corrected at the service.',
+    };
+  },
   invoices_held: ({ leaving, some, drop }, say) => {
     const what = drop ? say.fact(drop) : `${leaving} invoices that were held are missing still, and stay listed`;
     const first = `${some.join(', ')}${leaving > some.length ? ', …' : ''}`;

@@ -8,7 +8,15 @@ export const listWords: WordsFor<ListFacts> = {
   unusable_invoice_field: ({ place, problem }) => `${place}: ${openOutside(problem)}`,
   invoice_of_other_customer: ({ customer, asked }) =>
     `customer_code: it belongs to ${customer}, and ${asked} was asked for`,
+  invoice_of_other_currency: ({ named, currency }) =>
+    `currency: ${openOutside(named)}, and amounts.currency is ${currency}`,
+  invoice_number_shared: ({ customers }) =>
+    customers.length > 0
+      ? `invoice_no: the service lists invoices of ${customers.join(' and ')} with this number`
+      : 'invoice_no: the service lists several invoices with this number, which differ in amount or due date',
   invoice_also_listed: ({ customer }) => `invoice_no: it is also listed for customer ${customer}`,
+  state_not_named: ({ state }) =>
+    `status: ${openOutside(state)}, which neither invoices.states nor invoices.settledStates names`,
   listed_but_not_found: () => 'it says that there is none, though it stands on the list',
 
   total_changed: ({ before, first }) => `the total went from ${before} to ${first}`,
@@ -34,6 +42,8 @@ export const listWords: WordsFor<ListFacts> = {
       remedy: 'Check invoices.paging.firstPage, invoices.paging.page and invoices.paging.limit.',
     };
   },
+  invoices_without_number: ({ count }) =>
+    `${count} ${count === 1 ? 'row has' : 'rows have'} no invoice number, and each listed invoice may be one of them`,
   strangers_on_page: ({ customer }) => `the service also gave invoices of ${openOutside(customer)}`,
   page_not_read: ({ page, state, reason, atEnd }, say) => {
     const text = `page ${page} of ${state} could not be read: ${say.fact(reason)}`;

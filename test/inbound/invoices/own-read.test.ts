@@ -1,12 +1,18 @@
 import { expect } from 'chai';
-import { readOwnInvoice } from '../../../src/inbound/invoices/own-read.js';
+import { type OwnReadTerms, readOwnInvoice } from '../../../src/inbound/invoices/own-read.js';
 
 describe("an invoice's own read", () => {
   const endpoint = { path: '/v2/invoices/{invoice_no}', successStatus: 200, absentStatus: 404 };
   const known = { invoiceNo: 'A', customerCode: 'K1', status: 'unpaid', isOffList: false };
   const body = { invoice_no: 'A', amount: 5, due_date: '2026-12-01', status: 'unpaid' };
+  const terms = (of: OwnReadTerms['endpoint'], states: string[]): OwnReadTerms => ({
+    endpoint: of,
+    states,
+    settledStates: ['paid', 'cancelled'],
+    currency: 'EUR',
+  });
   const read = (status: number, value: unknown, field?: string) =>
-    readOwnInvoice({ ...endpoint, ...(field ? { field } : {}) }, ['unpaid', 'overdue'], known, status, value);
+    readOwnInvoice(terms({ ...endpoint, ...(field ? { field } : {}) }, ['unpaid', 'overdue']), known, status, value);
 
   it('says that money is due still, as it is now', () => {
     expect(read(200, body)).to.deep.equal({ due: { ...body, customer_code: 'K1' } });
@@ -27,10 +33,19 @@ describe("an invoice's own read", () => {
       [true, { left: 'reminded' }],
     ] as const) {
       const listed = { ...known, status: 'reminded', isOffList };
-      const said = readOwnInvoice(endpoint, ['open'], listed, 200, { ...body, status: 'reminded' });
+      const said = readOwnInvoice(terms(endpoint, ['open']), listed, 200, { ...body, status: 'reminded' });
       expect(said).to.deep.equal(expected);
     }
-    expect(readOwnInvoice(endpoint, ['unpaid'], { ...known, isOffList: true }, 200, body)).to.have.property('due');
+    expect(readOwnInvoice(terms(endpoint, ['unpaid']), { ...known, isOffList: true }, 200, body)).to.have.property(
+      'due',
+    );
+  });
+
+  it('takes no invoice off by a state that nobody named, and compares states without case', () => {
+    for (const status of ['partially_paid', 'reminded', 'Zahlungsplan', ' paid', 'unpaid_'])
+      expect(read(200, { ...body, status })).to.have.nested.property('odd.code', 'state_not_named');
+    for (const status of ['Unpaid', 'OVERDUE']) expect(read(200, { ...body, status })).to.have.property('due');
+    for (const status of ['Paid', 'CANCELLED']) expect(read(200, { ...body, status })).to.deep.equal({ left: status });
   });
 
   it('is absent only when JSON says so, not a page of a gateway', () => {

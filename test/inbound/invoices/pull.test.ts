@@ -369,8 +369,16 @@ onAnyLab('pull', (kit) => {
         await kit.rows('SELECT list_customer, invoice_no, reason_code, reason_data FROM invoice_malformed ORDER BY 1'),
       );
       expect(aside).to.deep.equal([
-        { list_customer: 'K1', invoice_no: '1', reason: 'invoice_no: it is also listed for customer K2' },
-        { list_customer: 'K2', invoice_no: '1', reason: 'invoice_no: it is also listed for customer K1' },
+        {
+          list_customer: 'K1',
+          invoice_no: '1',
+          reason: 'invoice_no: the service lists invoices of K1 and K2 with this number',
+        },
+        {
+          list_customer: 'K2',
+          invoice_no: '1',
+          reason: 'invoice_no: the service lists invoices of K1 and K2 with this number',
+        },
       ]);
       lab.sandbox.setFaults([show('K1'), show2] as FaultInput[]);
       expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 2, malformed: 0, unlisted: 1 });
