@@ -22,6 +22,7 @@ import { readClockDoubt } from '../store/elapsed-time.js';
 import { type JobRun, listJobRuns, readBrakes, readCursor } from '../store/job-runs.js';
 import { listPauses, pauseFact } from '../store/lane-pauses.js';
 import { readLease } from '../store/lease.js';
+import { nodeTroubles } from '../store/node-troubles.js';
 import { limitsUsedUpUntil, viewNodes } from '../store/nodes.js';
 import type { Tx } from '../store/store.js';
 import { tell, tellWhole } from '../words/words.js';
@@ -208,6 +209,7 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
     );
   for (const { name, state } of nodes)
     if (state === 'silent' || state === 'gone') warning.push(`node ${name} stopped without a word`);
+  for (const { message } of nodeTroubles(nodes)) warning.push(tellWhole(message));
   const usedUpUntil = limitsUsedUpUntil(nodes);
   if (usedUpUntil !== null)
     warning.push(`the limits are used up: no node sends anything before ${new Date(usedUpUntil).toISOString()}`);
@@ -233,8 +235,8 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
       `${outbox.stranded} messages will never be sent: the record or the customer that they wait for is not being sent`,
     );
 
-  // Pauses, parked messages, silence and long waits are said above, as they are at this moment.
-  const said = new Set(['pause', 'parked', 'silence', 'waiting']);
+  // Pauses, nodes, parked messages, silence and long waits are said above, as they are at this moment.
+  const said = new Set(['pause', 'parked', 'silence', 'waiting', 'node']);
   for (const { cause, message } of status.alerts)
     if (!said.has(cause.split('.')[0] as string)) warning.push(tellWhole(message));
 

@@ -75,7 +75,7 @@ async function work(
     partners.webhooks?.on('event', announce);
     stopListening = () => partners.webhooks?.off('event', announce);
     if (lease.leads) begin();
-    else if (lease.membership)
+    if (lease.membership)
       lease.membership.onLead = () =>
         void lead()
           .catch((error: Error) => log.error('This node could not prepare to lead', { error: error.message }))

@@ -13,6 +13,8 @@ import { areOrdersDoubted, forgottenKeysAlert } from '../outbound/recovery/forgo
 import { type Alert, type AlertCause, endAlert, raiseAlert } from '../store/alerts.js';
 import { type JobRun, listJobRuns } from '../store/job-runs.js';
 import { type LanePause, listPauses, pauseFact } from '../store/lane-pauses.js';
+import { nodeTroubles } from '../store/node-troubles.js';
+import { type NodeView, viewNodes } from '../store/nodes.js';
 import type { Tx } from '../store/store.js';
 import { plainData } from '../words/words.js';
 
@@ -24,6 +26,7 @@ export interface Circumstances {
   /** The record that has been open longest. */
   oldest: OpenRecord | null;
   runs: readonly JobRun[];
+  nodes: readonly NodeView[];
   /** Delivered orders that the service has no more since `goneDays` at most, and the key of one of them. */
   gone: { count: number; sourceKey: string | null };
   /** The oldest line of the audit, where nothing has succeeded yet: before it nothing can have. */
@@ -43,7 +46,12 @@ function isOwn(cause: string): boolean {
   const [kind, ...about] = cause.split('.');
   if (kind === 'capture' || kind === 'pull') return about.at(-1) === 'failing';
   return (
-    kind === 'pause' || cause === 'parked' || cause === 'orders.gone' || cause === 'silence' || cause === 'waiting'
+    kind === 'pause' ||
+    kind === 'node' ||
+    cause === 'parked' ||
+    cause === 'orders.gone' ||
+    cause === 'silence' ||
+    cause === 'waiting'
   );
 }
 
@@ -82,6 +90,7 @@ export function troubles(now: Circumstances, settings: WatchSettings, nowMs: num
       message: { code: 'job_failing', job, source: source ?? null, failures, failingSince, failure },
     });
   }
+  found.push(...nodeTroubles(now.nodes).map(({ cause, message }) => ({ cause, message })));
   const { count, sourceKey } = now.gone;
   if (sourceKey !== null) found.push({ cause: 'orders.gone', message: { code: 'orders_gone', count, sourceKey } });
   const silent = silence(now, settings, nowMs);
@@ -157,6 +166,7 @@ async function readCircumstances(tx: Tx, nowMs: number): Promise<Circumstances> 
     parked: counts?.parked ?? 0,
     oldest: counts?.waiting ? await oldestOpen(tx) : null,
     runs,
+    nodes: await viewNodes(tx),
     gone: { count: counts?.gone ?? 0, sourceKey: counts?.sourceKey ?? null },
     firstAuditAt: lastSuccess(runs) === null ? await firstAuditAt(tx) : null,
   };

@@ -31,6 +31,7 @@ export const alertKinds = [
     'webhooks',
     'write-back',
     'redis',
+    'node',
     'witness',
   ],
 ] as const;

@@ -39,9 +39,16 @@ export interface Share {
   at: number;
   /** How long its lease is. Absent in older versions. */
   leaseMs?: number;
+  /** How far its wall clock is ahead of the store's; negative: behind. Absent in older versions. */
+  clockLeadMs?: number;
+  /** Why it sends nothing and has no place, although it is there; null or absent: it works. */
+  rests?: RestCause | null;
   /** Until when a long limit lets it send nothing, by the same clock; null or absent: it may send, or has no place at all. */
   usedUpUntil?: number | null;
 }
+
+/** Why a node that is there sends nothing, while others may. `clock`: others would miscount what it sent. */
+export type RestCause = 'clock';
 
 /** A node as people see it. */
 export interface NodeView {
@@ -59,6 +66,8 @@ export interface NodeView {
   places: string[];
   /** See `Share`. */
   usedUpUntil: number | null;
+  clockLeadMs: number;
+  rests: RestCause | null;
   /** It may send nothing before another node leaves a place to it. */
   hasNoPlace: boolean;
 }
@@ -86,6 +95,8 @@ export async function viewNodes(tx: Tx): Promise<NodeView[]> {
       beatAt: share?.at ?? null,
       places: (share?.places ?? []).map((places, nth) => `${places} of ${limits[nth]}`),
       usedUpUntil: share?.usedUpUntil ?? null,
+      clockLeadMs: share?.clockLeadMs ?? 0,
+      rests: share?.rests ?? null,
       hasNoPlace: share?.places.includes(0) ?? false,
     };
   });
@@ -273,7 +284,25 @@ export async function readLeader(tx: Tx): Promise<number | null> {
   return (await tx.value<number>("SELECT epoch FROM lease WHERE name='leader' AND holder IS NOT NULL")) ?? null;
 }
 
-/** The caller has the lock of the cluster, and has seen that no node leads. */
+/** True if this node sends, and may lead. Pure. */
+export function isAble(row: NodeRow): boolean {
+  return !shareOf(row)?.rests;
+}
+
+/**
+ * The node that leads from now on: the one that does, as long as it is able to or no other one is. Pure.
+ * @param alive nodes at work, the one that asks among them
+ * @param leader the epoch of the one that leads; null or none of these: nobody does
+ */
+export function nextLeader<Node extends { epoch: number; isAble: boolean }>(
+  alive: readonly Node[],
+  leader: number | null,
+): Node | undefined {
+  const now = alive.find(({ epoch }) => epoch === leader);
+  return now?.isAble ? now : (alive.find(({ isAble }) => isAble) ?? now ?? alive[0]);
+}
+
+/** The caller has the lock of the cluster. */
 export async function takeLead(tx: Tx, { epoch, name }: Pick<Lease, 'epoch' | 'name'>): Promise<void> {
   await insertRow(tx, 'leader');
   await tx.run("UPDATE lease SET epoch=?, holder=?, released_at=NULL WHERE name='leader'", [epoch, name]);

@@ -21,6 +21,7 @@ const well: Circumstances = {
   parked: 0,
   oldest: null,
   runs: [],
+  nodes: [],
   gone: { count: 0, sourceKey: null },
   firstAuditAt: now,
 };

@@ -58,6 +58,8 @@ export interface AlertFacts {
     refusals: readonly { kind: WriteBackKind; count: number; recordKey: string; refusal: PartFact }[];
   };
   write_back_moves_changed_at: { kind: WriteBackKind };
+  /** The clock of a machine differs from the store's; negative: it is behind. `rests`: so much that the node sends nothing. */
+  node_clock_off: { node: string; aheadSeconds: number; rests: boolean };
   redis_away: { node: string; reason: Outside };
   witness_unwritten: { file: string; reason: Outside };
 }

@@ -111,6 +111,10 @@ export const alertWords: WordsFor<AlertFacts> = {
     text: `The statement writeBack.${kind}.upsert moves ${kind}.changedAt of the rows that it writes, so that capture reads them all again. Nothing is sent twice`,
     remedy: 'Write to a side table instead, or to a table without that column.',
   }),
+  node_clock_off: ({ node, aheadSeconds, rests }) => ({
+    text: `The clock of node ${node} is ${Math.abs(aheadSeconds)} s ${aheadSeconds < 0 ? 'behind' : 'ahead of'} that of the store${rests ? ', so it sends nothing: a long limit would be miscounted' : ''}`,
+    remedy: 'Set the clock of that machine, and let it follow a time server.',
+  }),
   redis_away: ({ node, reason }) => ({
     text: `Node ${node} delivers without Redis (${openOutside(reason)}): orders go out, and the nodes share the work less evenly`,
     remedy: 'Check cluster.redis and the server.',

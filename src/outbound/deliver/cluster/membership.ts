@@ -7,13 +7,24 @@ import type { RateLimit } from '../../../service/rate-limit/sliding-slots.js';
 import { endAlert } from '../../../store/alerts.js';
 import { type Lease, LeaseLost } from '../../../store/lease.js';
 import { endedHolder, hasEnded, msLeft, type NodeRow, nodeNameOf } from '../../../store/lease-rows.js';
-import { endNodes, isHeld, lockCluster, redisAlertOf, takeLead, writeShare } from '../../../store/nodes.js';
+import {
+  endNodes,
+  isAble,
+  isHeld,
+  lockCluster,
+  nextLeader,
+  type RestCause,
+  redisAlertOf,
+  takeLead,
+  writeShare,
+} from '../../../store/nodes.js';
 import type { Tx } from '../../../store/store.js';
 import type { DueMessage, ListDue } from '../dispatcher.js';
 import { recallAnswers } from '../lane-keeper.js';
 import { type LeftMarks, readLeftMarks } from '../send-marks.js';
 import { takeOver } from '../take-over.js';
 import { lookForWork } from '../waits.js';
+import { clockLead, isClockUnfit } from './node-clock.js';
 import { takePlaces } from './take-places.js';
 
 /** The interval at which a node tells its needs, and looks after the others. */
@@ -46,6 +57,7 @@ export class Membership {
   #beating: Promise<void> = Promise.resolve();
   #cancel: () => void = () => undefined;
   #isOver = false;
+  #rests: RestCause | null = null;
   /** Epochs whose processes were gone at the last beat: what they sent has arrived by now. */
   #ended: ReadonlySet<number> = new Set();
   /**
@@ -115,11 +127,13 @@ export class Membership {
   }
 
   async #beat(limiter: RateLimiter): Promise<void> {
-    const { store, log } = this.context;
+    const { store, log, nowMs } = this.context;
     if (limiter.waiting > 0) limiter.share.want();
     const demand = limiter.share.takeDemand();
     const beat = await store.transaction('say that this node is there', async (tx) => {
+      const askedAt = nowMs();
       const { service, nodes, leader } = await lockCluster(tx);
+      const answeredAt = nowMs();
       const me = nodes.find(({ name }) => name === this.lease.name);
       if (me?.epoch !== this.lease.epoch || !isHeld(me)) throw new LeaseLost(this.lease.name);
       const others = nodes.filter((one) => one !== me && isHeld(one));
@@ -130,14 +144,28 @@ export class Membership {
       const epochs = alive.map(({ epoch }) => epoch);
       const holders = ended.flatMap((one) => this.#leftBy(one));
       const taken = ended.length > 0 ? await takeOver(tx, this.context, service.epoch + 1, holders, epochs) : null;
+      const clockLeadMs = clockLead(askedAt, me.now, answeredAt);
+      const rests: RestCause | null = isClockUnfit(clockLeadMs, limiter.share.limits) ? 'clock' : null;
       const isLed = leader !== null && epochs.includes(leader);
-      if (!isLed) await takeLead(tx, this.lease);
+      const able = alive.map((row) => ({ row, epoch: row.epoch, isAble: row === me ? rests === null : isAble(row) }));
+      const next = nextLeader(able, leader)?.row ?? me;
+      // The one that leads hands it on by itself: two would capture for a moment.
+      const changes = next.epoch !== leader && (isLed ? leader === me.epoch : next === me);
+      if (changes) await takeLead(tx, next);
       const gone = [...nodes.filter((one) => !alive.includes(one)), service];
       const counted: (number | null)[] = [];
       for (const limit of limiter.share.limits)
         counted.push(limit.windowMs > longestRestMs ? await this.#recalledFor(tx, limit, alive) : null);
       const limits = limitsInWords(this.context.settings.service);
-      const { share, use } = takePlaces(limiter.share, { me, alive, gone, demand, limits, counted });
+      const { share, use } = takePlaces(limiter.share, {
+        me,
+        alive,
+        gone,
+        rests: rests !== null,
+        demand,
+        limits,
+        counted,
+      });
       const { usedUp } = limiter;
       const sources = sourcesInWords(this.context.settings);
       const { leaseMs } = this.lease;
@@ -145,17 +173,25 @@ export class Membership {
         ...share,
         sources,
         leaseMs,
+        clockLeadMs,
+        rests,
         usedUpUntil: usedUp && me.now + Math.ceil(usedUp.waitMs),
       });
       if (taken) killPoint('before-takeover');
-      return { me, alive, ended, taken, leads: !isLed || leader === this.lease.epoch, use };
+      const working = able.flatMap(({ row, isAble }) => (isAble ? [row] : []));
+      return { me, alive, working, ended, taken, leads: (changes ? next.epoch : leader) === me.epoch, rests, use };
     });
     if (beat.taken) killPoint('after-takeover');
     if (this.#isOver) return;
     // Only now: before the commit another node may hold them.
-    limiter.share.set(beat.use, beat.alive.length);
-    this.nodes = beat.alive.length;
-    this.rank = beat.alive.indexOf(beat.me);
+    this.nodes = Math.max(1, beat.working.length);
+    this.rank = Math.max(0, beat.working.indexOf(beat.me));
+    limiter.share.set(beat.use, this.nodes);
+    if (beat.rests !== this.#rests) {
+      if (beat.rests) log.warn('This node sends nothing', { because: beat.rests });
+      else log.info('This node works again');
+    }
+    this.#rests = beat.rests;
     this.#ended = new Set(
       beat.alive.flatMap((one) => (one !== beat.me && hasEnded(one.holderProcess) ? [one.epoch] : [])),
     );
@@ -166,6 +202,10 @@ export class Membership {
       });
     if (beat.leads === this.leads) return;
     this.leads = beat.leads;
+    if (!beat.leads) {
+      log.info('This node has handed on the lead');
+      return;
+    }
     log.info('This node leads: it captures and pulls');
     this.onLead();
   }

@@ -2,7 +2,7 @@ import { fairPlaces, nextPlaces } from '../../../service/rate-limit/fair-places.
 import type { LimitShare } from '../../../service/rate-limit/limit-share.js';
 import type { RateLimit } from '../../../service/rate-limit/sliding-slots.js';
 import type { LeaseRow, NodeRow } from '../../../store/lease-rows.js';
-import { type Share, shareOf } from '../../../store/nodes.js';
+import { isAble, type Share, shareOf } from '../../../store/nodes.js';
 
 /** The interval at which places go round if there are fewer places than nodes. */
 const turnMs = 10_000;
@@ -14,6 +14,8 @@ export interface ClusterView {
   alive: readonly NodeRow[];
   /** Nodes that are gone, and the deliverer that shared the store with none. */
   gone: readonly (NodeRow | LeaseRow)[];
+  /** This node sends nothing: it gives its places up. */
+  rests: boolean;
   /** The places that this node could use, by limit. */
   demand: number[];
   /** See `limitsInWords`. */
@@ -28,10 +30,11 @@ export interface ClusterView {
  */
 export function takePlaces(mine: LimitShare, view: ClusterView): { share: Share; use: number[] } {
   const { me, alive, gone, demand, limits } = view;
+  const working = alive.filter((row) => (row === me ? !view.rests : isAble(row)));
   const placesOf = (row: NodeRow, nth: number) => shareOf(row)?.places[nth] ?? 0;
   const resting = mine.limits.map((limit, nth) => view.counted[nth] ?? restingPlaces(limit, nth, gone, limits));
   const fair = mine.limits.map(({ requests }, nth) => {
-    const takers = alive.map((row) => ({
+    const takers = working.map((row) => ({
       name: row.name,
       demand: (row === me ? demand : shareOf(row)?.demand)?.[nth] ?? requests,
     }));

@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import { describeStatus } from '../../../../src/daemon/describe-status.js';
 import { checkStatus, readStatus } from '../../../../src/daemon/read-status.js';
+import { alertChanges } from '../../../../src/daemon/watch-alerts.js';
 import { outside } from '../../../../src/model/outside.js';
 import type { JobContext } from '../../../../src/ops/job-context.js';
 import { claimMessages } from '../../../../src/outbound/deliver/claim-messages.js';
 import { sourcesInWords } from '../../../../src/outbound/deliver/cluster/membership.js';
+import { clockLead, isClockUnfit } from '../../../../src/outbound/deliver/cluster/node-clock.js';
 import { deliver } from '../../../../src/outbound/deliver/deliver.js';
 import { SendGate } from '../../../../src/outbound/deliver/send-gate.js';
 import { ServiceLease } from '../../../../src/outbound/deliver/service-lease.js';
@@ -15,7 +17,14 @@ import { openAlerts, raiseAlert } from '../../../../src/store/alerts.js';
 import { migrations } from '../../../../src/store/data-source.js';
 import { Lease } from '../../../../src/store/lease.js';
 import { readNodes } from '../../../../src/store/lease-rows.js';
-import { boundedTimes, nodeNameHere, readLeader, redisAlertOf, shareOf } from '../../../../src/store/nodes.js';
+import {
+  boundedTimes,
+  nextLeader,
+  nodeNameHere,
+  readLeader,
+  redisAlertOf,
+  shareOf,
+} from '../../../../src/store/nodes.js';
 import { openStore } from '../../../../src/store/open-store.js';
 import { onServers } from '../../../store/stores.js';
 import { everyAttempt } from '../../../support/every-attempt.js';
@@ -275,6 +284,35 @@ onServers('nodes of a cluster', (store) => {
     await second.leave();
   });
 
+  it('send nothing under a long limit, do not lead and are named while their clock is not that of the store', async () => {
+    const [a, b] = await labs(['a', 'b'], 20, { requests: 1_000, perSeconds: 3600 });
+    await a.capture();
+    let aheadMs = 7_000;
+    a.context.nowMs = () => Date.now() + aheadMs;
+    const first = await start(a);
+    const second = await start(b);
+    await waitFor('it to lead', async () => (first.lease.leads ? true : null));
+    const health = async () => {
+      const { settings, reader } = b;
+      return checkStatus(await kit.store.read('look', (tx) => readStatus(tx, settings, reader.identity(), Date.now())));
+    };
+    await waitFor('it to be said', async () =>
+      /clock of node a is [67] s ahead of that of the store\. /.test((await health()).text) ? true : null,
+    );
+    aheadMs = -400_000;
+    await waitFor('the other one to lead', async () => (second.lease.leads && !first.lease.leads ? true : null));
+    await waitFor('all to be delivered', async () => ((await open()) === 0 ? true : null), 30_000);
+    expect(a.client.rateLimiter.share.isNothing).to.equal(true);
+    expect(await health())
+      .to.have.property('text')
+      .that.includes('400 s behind that of the store, so it sends nothing');
+    const alerts = await kit.store.read('look', (tx) => alertChanges(tx, b.settings, Date.now(), []));
+    expect(alerts?.raise.map(({ cause }) => cause)).to.include('node.a.clock');
+    aheadMs = 0;
+    await waitFor('places to be its own again', async () => (a.client.rateLimiter.share.isNothing ? null : true));
+    for (const node of [first, second]) await node.leave();
+  });
+
   it('rest for one window, and end in time, after the clock of the store was set back', async () => {
     const [a, b] = await labs(['a', 'b', 'c'], 40);
     await a.capture();
@@ -341,6 +379,30 @@ onServers('nodes of a cluster', (store) => {
     };
     await Promise.all([node(1), node(2), node(3)]);
     expect([...done.values()]).to.deep.equal(Array(8).fill(revisions.length));
+  });
+});
+
+describe('the clock of a node', () => {
+  const long = [{ windowMs: 500 }, { windowMs: 60_000 }];
+  it('is ahead or behind by what the time of the question does not explain', () => {
+    expect([clockLead(100, 150, 200), clockLead(100, 90, 200), clockLead(100, 230, 200)]).to.deep.equal([0, 10, -30]);
+  });
+  it('is unfit from ten seconds on, either way, where a limit is counted from the record', () => {
+    expect([10_001, -10_001, 10_000].map((leadMs) => isClockUnfit(leadMs, long))).to.deep.equal([true, true, false]);
+    expect(isClockUnfit(400_000, long.slice(0, 1))).to.equal(false);
+  });
+});
+
+describe('the lead of a cluster', () => {
+  const node = (epoch: number, isAble: boolean) => ({ epoch, isAble });
+  const next = (leader: number | null, ...nodes: { epoch: number; isAble: boolean }[]) =>
+    nextLeader(nodes, leader)?.epoch;
+  it('stays, goes to a node that is able to, and to any where none is', () => {
+    expect(next(2, node(1, true), node(2, true))).to.equal(2);
+    expect(next(2, node(1, true), node(2, false))).to.equal(1);
+    expect(next(2, node(1, false), node(2, false))).to.equal(2);
+    expect(next(7, node(1, false), node(2, true))).to.equal(2);
+    expect(next(null, node(1, false), node(2, false))).to.equal(1);
   });
 });
 
