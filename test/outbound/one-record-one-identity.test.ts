@@ -434,6 +434,46 @@ onSqliteLabAnd('postgres', 'one record of the ERP is one record of the service',
       expect(waits[0].reason).to.contain(`the key ${customers[0].source_key}`);
     });
 
+  it('a new customer with a code that another one has given up is told to confirm that change, and goes out then', async () => {
+    const lab = await kit.start({ customers: 3, orders: 6 });
+    await insertSampleOrder(lab.erp, { customerId: 1 });
+    await insertSampleOrder(lab.erp, { customerId: 2 });
+    await lab.changeErp('UPDATE sales_orders SET customer_id=2 WHERE customer_id=3');
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await lab.changeErp("UPDATE customers SET customer_no='K99' WHERE id=1");
+    await lab.changeErp("UPDATE customers SET customer_no='K10001' WHERE id=3");
+    await insertSampleOrder(lab.erp, { customerId: 3 });
+    await lab.capture({ sweep: true });
+    await lab.deliver({ retryHorizonMs: 0 });
+    const stateOf = async (key: string) =>
+      (await kit.rows("SELECT * FROM outbox_message WHERE entity='customer' AND source_key=? ORDER BY id", [key])).at(
+        -1,
+      );
+    const told = (await stateOf('3'))?.reason as string;
+    expect(told).to.match(
+      /K10001 as the customer with the key 1 .*confirm that change first: .*confirm customers --key 1/,
+    );
+    const filter = { records: [{ entity: 'customer', sourceKey: '1' }] } as const;
+    const { shown } = await summariseHeld(lab.context, filter);
+    await confirmHeld(lab.context, filter, 'send', shown, 'they have a new code');
+    const match = { method: 'PATCH', path: '/v1/customers' };
+    lab.sandbox.setFaults([{ kind: 'status', status: 200, body: { customer_code: 'K99' }, match }]);
+    await lab.deliver();
+    expect(await stateOf('1')).to.include({ state: 'delivered' });
+    lab.sandbox.setFaults([
+      {
+        kind: 'status',
+        status: 201,
+        body: { customer_code: 'K10001' },
+        match: { method: 'POST', path: '/v1/customers' },
+      },
+    ]);
+    await say(kit, 'retry', { keys: ['3'], entity: 'customer' });
+    await lab.deliver();
+    expect(await stateOf('3')).to.include({ state: 'delivered' });
+  });
+
   it('what a person said is delivered is never created again', async () => {
     const lab = await kit.start({ customers: 1, orders: 1 });
     await lab.capture();

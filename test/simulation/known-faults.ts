@@ -28,27 +28,6 @@ export const knownFaults: readonly KnownFault[] = [
     ],
     personality: { limit: { requests: 5, perMs: 1_000 } },
   },
-  {
-    name: 'An order that waits, and that another customer takes over together with its code, keeps waiting for the first one.',
-    is: (wrong, { erp, service }) => {
-      const [, ref, code] =
-        /^unhelped: (ref-\d+) .* (?:is not|differs) at .*names the customer code (\S+), but/.exec(wrong) ?? [];
-      const order = erp.orders().find((one) => one.ref === ref);
-      const customer = erp.customer(order?.customer_id ?? null);
-      // Its customer is there, under just that code.
-      const there = service.live('customers').find(({ fields }) => fields.ref === customer?.ref);
-      return customer !== undefined && customer.code === code && there?.fields.customer_code === code;
-    },
-    steps: [
-      ['create a customer', 1],
-      ['create a customer', 2],
-      ['create several orders', 751594397],
-      ['waybill captures', 1674083022],
-      ['swap two customer codes', 1788706393],
-      ['give the order to another customer', 750293150],
-    ],
-    personality: { keyLifetimeMs: 86_400_000, customerIds: 'own', lookUp: 'late', updates: 'PUT', limit: null },
-  },
 ];
 
 /** @returns what is not known yet, and the known faults among the rest */

@@ -55,6 +55,8 @@ export interface RecordFacts extends RowFacts, RestoreFacts {
   cancelled_before_sending: NoData;
   replaced_before_sending: { by: string };
   renamed_before_sending: { to: string };
+  /** The service has this customer under the code as the one of another source, with this key. */
+  customer_of_other_source: { sourceKey: string };
   goes_on_under_key: { entity: Entity; from: string; to: string };
 
   /** Records that `resync --force` skips. */

@@ -1,6 +1,7 @@
-import type { ErpReader } from '../../erp/erp-reader.js';
+import type { ErpReader, ReadCustomer } from '../../erp/erp-reader.js';
 import type { Entity, JsonValue } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
+import { sharedCustomers, withShared } from '../../outbound/capture/customer-of-order.js';
 import { type KnownRecord, knownRecords, respell } from '../../outbound/capture/known-records.js';
 import { optionalFields } from '../../outbound/deliver/claims.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
@@ -120,7 +121,10 @@ export async function unknownPage(
   const filter = { forPeople: true, ...(from !== null && { from }), ...(to !== null && { to }) };
   const after = run.position === null ? null : (JSON.parse(run.position) as string[]);
   const read = await reader.sweep(entity, after, settings.capture.pageSize, filter);
-  const { rows } = await respell(context, reader, entity, read);
+  const page = await respell(context, reader, entity, read);
+  const customers = entity === 'customer' ? (page.rows as ReadCustomer[]) : [];
+  // What another source has at the service is compared there.
+  const { rows } = withShared(page, await sharedCustomers(context, customers));
   const keys = rows.map(({ sourceKey }) => sourceKey);
   const [known, recent, waits] = await store.read('look what is known', async (tx) => [
     await knownRecords(tx, entity, keys),

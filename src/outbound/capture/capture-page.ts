@@ -15,6 +15,15 @@ import type { Tx } from '../../store/store.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
 import { type PassCounts, turnedKeysBrake } from './brake.js';
+import {
+  closeShared,
+  type MovedOrder,
+  movedOrders,
+  moveToCustomers,
+  type SharedCustomers,
+  sharedCustomers,
+  withShared,
+} from './customer-of-order.js';
 import { type JudgedPage, judgement, noteAcknowledged } from './judged-rows.js';
 import {
   acknowledgedRecords,
@@ -119,7 +128,10 @@ export interface TouchedRecord {
 
 /** One page of the ERP becomes messages, audit lines and the cursor, in one transaction. */
 export async function capturePage(context: JobContext, read: CapturePageWork): Promise<CapturePageResult> {
-  const page = await respell(context, read.reader, read.entity, read.page);
+  const spelled = await respell(context, read.reader, read.entity, read.page);
+  const met = read.entity === 'customer' ? (spelled.rows as ReadCustomer[]) : spelled.customers;
+  const shared = await sharedCustomers(context, met);
+  const page = withShared(spelled, shared);
   const renamed = await renamedOrders(context, read.reader, page.rows, page.isNew);
   const customers = read.entity === 'customer' ? (page.rows as ReadCustomer[]) : page.customers;
   const isOwnId = !idIsCode(context.settings.service.acknowledgement);
@@ -131,7 +143,7 @@ export async function capturePage(context: JobContext, read: CapturePageWork): P
   ] as const)
     if (rows.some(({ replaces }) => replaces))
       named[entity] = await findReplacements(context, read.reader, entity, rows);
-  const work = { ...read, page, renamed, named, sameCustomers };
+  const work = { ...read, page, renamed, named, sameCustomers, shared };
   // With a store in a file nothing waits: others have their turn before the transaction.
   await context.thread.turn();
   if (work.lease === null) {
@@ -154,6 +166,7 @@ type PageWork = CapturePageWork & {
   named: Record<Entity, Replacement[]>;
   renamed: readonly RenamedOrder[];
   sameCustomers: ReadonlyMap<string, string>;
+  shared: SharedCustomers;
 };
 
 /** @param judged filled in a dry run */
@@ -200,6 +213,7 @@ async function planAndWrite(
   const now = { nowMs, elapsed };
   const plans: Plan[] = [];
   const refreshed: RefreshedBinding[] = [];
+  const moved: MovedOrder[] = [];
   const waiting: (FirstSeen & { sourceKey: string })[] = [];
   const settledKeys = work.unsettledKeys.filter((key) => !known.has(key));
   for (const row of rows) {
@@ -223,6 +237,7 @@ async function planAndWrite(
       result.unchanged++;
       const binding = refreshedBinding(work, row, record);
       if (binding) refreshed.push(binding);
+      moved.push(...movedOrders(row, record));
     } else if ('reason' in plan) result.skipped.push(plan);
     else plans.push(plan);
   }
@@ -230,7 +245,7 @@ async function planAndWrite(
   const updates = plans.filter(({ message: { operation, parked } }) => operation === 'update' && parked === null);
   if (entity === 'order' && updates.length > 0 && context.settings.orders.onLinesLost === 'hold')
     await holdLostLines(tx, updates, context.settings.orders);
-  if (entity === 'order') plans.unshift(...(await planCustomers(context, work, tx, plans, judged)));
+  if (entity === 'order') plans.unshift(...(await planCustomers(context, { ...work, moved }, tx, plans, judged)));
   await report(work, tx, plans, result);
   if (judged) for (const rows of [judged.rows, judged.customers]) await noteAcknowledged(tx, rows);
   if (lease === null) return result;
@@ -240,6 +255,8 @@ async function planAndWrite(
   const brake = result.turnedKeys > 0 ? turnedKeysBrake(work.turnedKeys + result.turnedKeys) : null;
   if (brake) result.alert = await brakeSource(tx, context, entity, brake);
   await refreshBindings(tx, refreshed);
+  await moveToCustomers(tx, moved);
+  await closeShared(tx, context, work.shared, nowMs);
   await writeUnsettled(tx, waiting, settledKeys);
   if (work.cursor) await writeCursor(tx, inSource(entity, context.settings.source), work.cursor);
   return result;
@@ -278,12 +295,17 @@ function judgeLines(
 /** The customers of the orders that are written now come along, in the same snapshot and the same transaction. */
 async function planCustomers(
   context: JobContext,
-  work: RowPass & CapturePageWork & TimedPass & { replacing: Record<Entity, SettledReplacements> },
+  work: RowPass &
+    CapturePageWork &
+    TimedPass & { replacing: Record<Entity, SettledReplacements>; moved: readonly MovedOrder[] },
   tx: Tx,
   orders: readonly Plan[],
   judged?: JudgedPage,
 ): Promise<Plan[]> {
-  const wanted = new Set(orders.map((plan) => plan.message.customerKey));
+  const wanted = new Set([
+    ...orders.map((plan) => plan.message.customerKey),
+    ...work.moved.map((order) => order.customer_key),
+  ]);
   const all = work.room === Number.POSITIVE_INFINITY;
   const comesAlong = ({ sourceKey }: ReadRow) => all || wanted.has(sourceKey);
   const customers = judged ? work.page.customers : work.page.customers.filter(comesAlong);

@@ -16,6 +16,7 @@ export interface KnownRecord {
         KnownDetails & {
           reason: Fact | null;
           number: string | null;
+          customerKey: string | null;
           idempotencyKey: string | null;
           keyField: string | null;
           presentedAs: string | null;
@@ -61,7 +62,7 @@ export async function knownRecords(
   type Row = Omit<NonNullable<KnownRecord['newest']>, 'reason'> & { sourceKey: string };
   const messages = await tx.rows<Row>(
     `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, found_at, reason_code, reason_data,
-            number, idempotency_key, key_field, presented_as, mapping_fingerprint, identity, removal
+            number, customer_key, idempotency_key, key_field, presented_as, mapping_fingerprint, identity, removal
        FROM outbox_message
       WHERE entity=? AND source_key IN ${listed}
       ORDER BY revision${lock ? tx.forUpdate : ''}`,

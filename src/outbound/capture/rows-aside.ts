@@ -8,6 +8,7 @@ import { factOf, factRow } from '../../store/fact-columns.js';
 import { padded, placeholders, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { canonicalJson, sha256 } from '../outbox/content-hash.js';
+import { movedOrders } from './customer-of-order.js';
 import { type KnownRecord, knownRecords } from './known-records.js';
 import {
   contentHash,
@@ -229,6 +230,7 @@ function isAsKnown(context: JobContext, pass: TimedPass, row: ReadRow, known: Kn
   // A row that names another record decides on that one as well.
   if (!known || row.replaces || !row.content.mapped || !isKnown(known, contentHash(row))) return false;
   const { newest, binding } = known;
+  if (movedOrders(row, known).length > 0) return false;
   // Other records under its key, such as a create that was closed unsent, may belong to another spelling.
   if (!binding && !['pending', 'sending', 'in_doubt'].includes(newest?.state ?? '')) return false;
   return planRow(context, pass, row, known, null) === 'unchanged' && refreshedBinding(pass, row, known) === null;

@@ -84,6 +84,8 @@ export const recordWords: WordsFor<RecordFacts> = {
   cancelled_before_sending: () => 'Cancelled in the ERP before it was sent.',
   replaced_before_sending: ({ by }) => `The ERP replaced it by ${by} before it was sent.`,
   renamed_before_sending: ({ to }) => `The ERP gave the order the key ${to} before it was sent.`,
+  customer_of_other_source: ({ sourceKey }) =>
+    `The service has this customer as the one with the key ${sourceKey}, which another source sends.`,
   goes_on_under_key: ({ entity, from, to }) => `It is the ${entity} ${from}, whose key is ${to} now.`,
 
   first_message_pruned: () => 'its first message was pruned; nothing is left that could be sent again',

@@ -84,8 +84,8 @@ export const sendingWords: WordsFor<SendingFacts> = {
         }
       : differing,
   code_shared: ({ serviceId, sourceKey }) => ({
-    text: `The service's ${serviceId} is the customer with the key ${sourceKey} of the ERP: two customers there have one code.`,
-    remedy: 'Give this customer a code of its own in the ERP.',
+    text: `The service has ${serviceId} as the customer with the key ${sourceKey} of the ERP, so that two customers would have one code.`,
+    remedy: `Give this customer a code of its own in the ERP. If ${sourceKey} has another code there by now, confirm that change first: waybill confirm customers --key ${shellWord(sourceKey)}`,
   }),
   shown_as_other: ({ boundTo, serviceId }) => `The service acknowledged it as ${boundTo}, and shows ${serviceId}.`,
   twin_unsettled: ({ serviceId, sourceKey }) => ({

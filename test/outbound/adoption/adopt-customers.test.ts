@@ -310,7 +310,7 @@ onSqliteLabAnd('postgres', 'a customer that is at the service already is adopted
     );
     // It made nothing: what the service has is another record of ours.
     expect(parked.park_class).to.equal('refused');
-    expect(parked.reason).to.contain('two customers there have one code');
+    expect(parked.reason).to.contain('two customers would have one code');
     expect(await kit.rows("SELECT source_key FROM binding WHERE entity='customer'")).to.have.length(1);
   });
 

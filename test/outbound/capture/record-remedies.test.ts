@@ -28,6 +28,7 @@ type WithoutRemedy =
   | 'replaced_before_sending'
   | 'renamed_before_sending'
   | 'goes_on_under_key'
+  | 'customer_of_other_source'
   | 'first_message_pruned'
   | 'adopted_takes_changes_only'
   | 'update_acknowledged'

@@ -99,21 +99,67 @@ onSqliteLabAnd('postgres', 'two sources', (kit) => {
     expect(await lab.reader.count('order', { keys: [own, `berlin~${own}`] })).to.equal(2);
   });
 
-  it('whose customers share a code are two claims to one record of the service: the second waits, and names the first', async () => {
+  /** Berlin's customers have the codes of the first source's. */
+  const sameCodes = 'UPDATE customers SET customer_no=SUBSTR(customer_no, 8)';
+  const customers = () =>
+    kit.rows(
+      "SELECT source_key, state, reason_code, reason_data FROM outbox_message WHERE entity='customer' AND source='berlin' ORDER BY id",
+    );
+  const waiting = () => kit.rows("SELECT source_key FROM outbox_message WHERE state NOT IN ('delivered','superseded')");
+
+  it('that have one customer under one code send it once, and the orders of both', async () => {
     const { lab, berlin } = await startTwo(kit);
-    berlin.change('UPDATE customers SET customer_no=SUBSTR(customer_no, 8)');
+    berlin.change(sameCodes);
     for (const source of ['', 'berlin']) {
       await lab.capture({ source });
       await lab.deliver();
     }
-    const parked = await kit.rows(
-      "SELECT source_key, park_class, reason_code, reason_data FROM outbox_message WHERE entity='customer' AND state='parked' ORDER BY id",
-    );
-    expect(parked.map(({ source_key }) => source_key)).to.deep.equal(['berlin~1', 'berlin~2']);
-    expect(parked[0].reason).to.contain(
-      'is the customer with the key 1 of the ERP: two customers there have one code.',
-    );
+    expect(await customers()).to.deep.equal([]);
+    const made = lab.sandbox
+      .ledger()
+      .requests.filter(({ method, path }) => method === 'POST' && path === '/v1/customers');
+    expect(made).to.have.length(2);
+    expect(lab.sandbox.counts()).to.include({ customers: 2, orders: 6 });
+    // An edit in Berlin is none of the customer's.
+    berlin.change("UPDATE customers SET name='As Berlin calls it', updated_at='2026-12-01 10:00:00'");
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect([await customers(), await waiting()]).to.deep.equal([[], []]);
+    expect(lab.sandbox.counts()).to.include({ customers: 2, orders: 6 });
+  });
+
+  it('that sent one customer at the same time: the second is closed, and its orders go on as those of the first', async () => {
+    const { lab, berlin } = await startTwo(kit);
+    berlin.change(sameCodes);
+    await lab.capture();
+    await lab.deliver();
+    for (const { reason } of await customers()) expect(reason).to.contain('two customers would have one code');
     expect(lab.sandbox.counts()).to.include({ customers: 2, orders: 3 });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    const closed = await customers();
+    expect(closed.map(({ source_key, state }) => [source_key, state])).to.deep.equal([
+      ['berlin~1', 'superseded'],
+      ['berlin~2', 'superseded'],
+    ]);
+    expect(closed[0]?.reason).to.contain('the one with the key 1, which another source sends');
+    expect(await waiting()).to.deep.equal([]);
+    expect(lab.sandbox.counts()).to.include({ customers: 2, orders: 6 });
+  });
+
+  it('that have one customer no longer: with a code of its own, the second is sent, and its orders follow it', async () => {
+    const { lab, berlin } = await startTwo(kit);
+    berlin.change(sameCodes);
+    await lab.capture({ source: '' });
+    await lab.deliver();
+    await lab.capture({ source: 'berlin' });
+    berlin.change("UPDATE customers SET customer_no='B-' || customer_no, updated_at='2026-12-01 10:00:00'");
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(await waiting()).to.deep.equal([]);
+    const codes = lab.sandbox.ledger().orders.map(({ record }) => String(record.customer_code).startsWith('B-'));
+    expect(codes.filter((isOwn) => isOwn)).to.have.length(3);
+    expect(lab.sandbox.counts()).to.include({ customers: 4, orders: 6 });
   });
 
   it('are paused one by one, or all', async () => {

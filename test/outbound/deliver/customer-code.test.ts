@@ -94,6 +94,43 @@ onAnyLab('a customer takes over the code of another', (kit) => {
   });
 });
 
+onAnyLab('an order that waits, and that another customer takes over together with its code', (kit) => {
+  for (const isTried of [false, true])
+    it(`waits for that customer${isTried ? ', also after the service put it off' : ''}`, async () => {
+      const lab = await kit.start({ customers: 2, orders: 4 });
+      await lab.capture();
+      if (isTried) {
+        lab.sandbox.setFaults([
+          { kind: 'status', status: 429, body: {}, match: { method: 'POST', path: '/v1/orders' } },
+        ]);
+        await lab.deliver({ retryHorizonMs: 0 });
+        lab.sandbox.clearFaults();
+      }
+      const moved = await kit.rows("SELECT source_key FROM outbox_message WHERE customer_key='1' AND entity='order'");
+      expect(moved).to.not.deep.equal([]);
+      for (const [id, code] of [
+        [1, 'K-'],
+        [2, 'K10001'],
+        [1, 'K10002'],
+      ] as const)
+        await lab.changeErp("UPDATE customers SET customer_no=?, updated_at='2026-12-01 10:00:00' WHERE id=?", [
+          code,
+          String(id),
+        ]);
+      await lab.changeErp("UPDATE sales_orders SET customer_id=3-customer_id, updated_at='2026-12-01 10:00:00'");
+      await lab.capture({ sweep: true });
+      const now = await kit.rows(
+        `SELECT DISTINCT customer_key FROM outbox_message WHERE entity='order' AND source_key IN (${moved.map(() => '?').join(',')})`,
+        moved.map(({ source_key }) => source_key as string),
+      );
+      expect(now).to.deep.equal([{ customer_key: '2' }]);
+      await lab.deliver();
+      const ordered = lab.sandbox.ledger().orders.map(({ record }) => record.customer_code);
+      // A code that the service knows waits for a person to confirm it.
+      expect(ordered).to.have.length(isTried ? 0 : 4);
+    });
+});
+
 onAnyLab('an order that may have been sent under a code that its customer has no longer', (kit) => {
   it('goes out once as its row has it, when a person says that it is not at the service', async () => {
     const lab = await kit.start({ customers: 1, orders: 1 });
