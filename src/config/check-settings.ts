@@ -1,26 +1,23 @@
 import { z } from 'zod';
 import { Secret } from '../model/secret.js';
-import {
-  checkAlert,
-  checkCluster,
-  checkDelivery,
-  checkDesk,
-  checkRedis,
-  checkRetention,
-  checkSchedule,
-  checkServerTls,
-  checkStore,
-  checkWebhooks,
-} from './checks/check-operation.js';
-import { checkCustomers, checkInvoices, checkOrders, checkWriteBack } from './checks/check-records.js';
-import {
-  checkAnswers,
-  checkCredential,
-  checkEndpoints,
-  checkFieldRules,
-  checkService,
-} from './checks/check-service.js';
-import type { ConfigurationProblem, Given, Report } from './configuration-error.js';
+import type { ConfigurationProblem, Partly, Report } from './configuration-error.js';
+import { checkAlert } from './sections/alert.js';
+import { checkCluster, checkRedis } from './sections/cluster.js';
+import { checkCustomers } from './sections/customers.js';
+import { checkDelivery } from './sections/delivery.js';
+import { checkDesk } from './sections/desk.js';
+import { checkErp } from './sections/erp.js';
+import { checkInvoices } from './sections/invoices.js';
+import { checkOrders } from './sections/orders.js';
+import { checkRetention } from './sections/retention.js';
+import { checkSchedule } from './sections/schedule.js';
+import { checkFieldRules, checkService } from './sections/service.js';
+import { checkAnswers } from './sections/service-answers.js';
+import { checkCredential } from './sections/service-credential.js';
+import { checkEndpoints } from './sections/service-endpoints.js';
+import { checkStore } from './sections/store.js';
+import { checkWebhooks } from './sections/webhooks.js';
+import { checkWriteBack } from './sections/write-back.js';
 import {
   allowedInWords,
   childOf,
@@ -45,7 +42,7 @@ interface CheckedSettings {
 }
 
 /** The second round: what only several settings together can get wrong. */
-const crossChecks: ((settings: Given, report: Report) => void)[] = [
+const crossChecks: ((settings: Partly<Settings>, report: Report) => void)[] = [
   checkCustomers,
   checkOrders,
   checkService,
@@ -61,10 +58,10 @@ const crossChecks: ((settings: Given, report: Report) => void)[] = [
   checkWebhooks,
   checkRetention,
   checkSchedule,
+  checkErp,
   checkStore,
   checkCluster,
   checkRedis,
-  checkServerTls,
 ];
 
 type Issue = z.ZodError['issues'][number];
@@ -255,7 +252,7 @@ export function checkSettings(given: unknown, locate: Locate, known: readonly st
     const where = more.found === undefined ? undefined : locate(segments);
     told.push({ segments, problem: { path, message, ...more, ...(where !== undefined && { where }) } });
   };
-  for (const check of crossChecks) check((sound ?? {}) as Given, report);
+  for (const check of crossChecks) check((sound ?? {}) as Partly<Settings>, report);
   if (told.length === 0) return { settings: sound as Settings, problems: [] };
   const inOrder = told.toSorted((a, b) => position(a.segments) - position(b.segments));
   return { settings: undefined, problems: inOrder.map(({ problem }) => problem) };

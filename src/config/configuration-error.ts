@@ -1,5 +1,3 @@
-import type { Settings } from './settings.js';
-
 /** One thing that is wrong with the configuration. No part of it ever holds a secret. */
 export interface ConfigurationProblem {
   /** The setting, such as `erp.timeZone`, or the file or environment variable when no setting can be named. */
@@ -50,9 +48,6 @@ export type Partly<T> = T extends readonly unknown[]
   : T extends object
     ? { [K in keyof T]?: Partly<T[K]> | undefined }
     : T;
-
-/** The settings as the checks across sections get them. */
-export type Given = Partly<Settings>;
 
 /** Takes the path of the setting (`orders.lines.fields.sku`, `service.limits.0`) and what is wrong with it. */
 export type Report = (

@@ -1,14 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { basename, delimiter, dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { isLoopback } from '../model/database-place.js';
 import { Secret } from '../model/secret.js';
 import { checkSettings } from './check-settings.js';
-import { checkDeskUsers, checkTlsFiles, checkWebhookSecrets } from './checks/check-files.js';
 import { ConfigurationError } from './configuration-error.js';
 import { environmentOverrides } from './environment-overrides.js';
 import { checkNamedSources, readTwice, resolveSourceSecrets } from './named-sources.js';
 import { readSettingsFiles } from './read-settings-files.js';
 import { refuseSecretsInFiles, resolveSecrets } from './resolve-secrets.js';
+import { checkDeskUsers } from './sections/desk.js';
+import { withStorePaths } from './sections/store.js';
+import { checkTlsFiles, withPemPaths } from './sections/tls-files.js';
+import { checkWebhookSecrets } from './sections/webhooks.js';
 import type { Settings } from './settings.js';
 import { setIn } from './tree-path.js';
 
@@ -45,13 +48,6 @@ function freezeDeeply<T>(value: T): T {
   return value;
 }
 
-/** systemd gives a service its own state folder, which takes the place of `data/` in a working copy. */
-function storeFile(file: string, env: NodeJS.ProcessEnv): string {
-  const stateDirectory = env.STATE_DIRECTORY?.split(delimiter)[0];
-  if (!stateDirectory) return resolve(file);
-  return resolve(stateDirectory, file.replace(/^(\.\/)*data\//, ''));
-}
-
 function resolvePaths(settings: Settings, configDir: string, env: NodeJS.ProcessEnv): Settings {
   const { erp, store, service, webhooks, desk, writeBack, cluster } = settings;
   return {
@@ -67,7 +63,7 @@ function resolvePaths(settings: Settings, configDir: string, env: NodeJS.Process
         ? { ...erp, file: resolve(configDir, erp.file) }
         : { ...erp, tls: withPemPaths(erp.tls, configDir) },
     writeBack: { ...writeBack, tls: withPemPaths(writeBack.tls, configDir) },
-    store: withPaths(store, configDir, env),
+    store: withStorePaths(store, configDir, env),
     cluster: { ...cluster, redis: { ...cluster.redis, tls: withPemPaths(cluster.redis.tls, configDir) } },
     desk: { ...desk, usersFile: resolve(configDir, desk.usersFile) },
     webhooks: { ...webhooks, secretFiles: webhooks.secretFiles.map((file) => resolve(configDir, file)) },
@@ -79,42 +75,6 @@ function withNamed(settings: Settings, named: Settings[], configDir: string, env
   const resolved = resolvePaths(settings, configDir, env);
   if (named.length === 0) return resolved;
   return { ...resolved, named: named.map((one) => resolvePaths(one, configDir, env)) };
-}
-
-type PemFiles = { caFile?: string | undefined; certificateFile?: string | undefined };
-
-function withPemPaths<Tls extends PemFiles>({ caFile, certificateFile, ...tls }: Tls, configDir: string) {
-  return {
-    ...tls,
-    ...(caFile === undefined ? {} : { caFile: resolve(configDir, caFile) }),
-    ...(certificateFile === undefined ? {} : { certificateFile: resolve(configDir, certificateFile) }),
-  };
-}
-
-function withPaths(store: Settings['store'], configDir: string, env: NodeJS.ProcessEnv): Settings['store'] {
-  const given = store.witnessFile;
-  if (store.type === 'sqlite') {
-    const file = storeFile(store.file, env);
-    // A folder of its own, so that restoring the store's file, or all files beside it, leaves the witness alone.
-    const beside = join(dirname(file), 'witness', `${basename(file)}.json`);
-    const witnessFile = given ? storeFile(given, env) : beside;
-    return { ...store, file, witnessFile, ...secondWitness(store, witnessFile, env) };
-  }
-  const name = `${store.host}-${store.port}-${store.database}`.replaceAll(/[^A-Za-z0-9._-]/g, '_');
-  const witnessFile = storeFile(given ?? `data/witness/${name}.json`, env);
-  return {
-    ...store,
-    witnessFile,
-    ...secondWitness(store, witnessFile, env),
-    tls: withPemPaths(store.tls, configDir),
-  };
-}
-
-/** A second folder of the unit is there for this alone. */
-function secondWitness({ secondWitnessFile }: Settings['store'], witnessFile: string, env: NodeJS.ProcessEnv) {
-  const [, folder] = env.STATE_DIRECTORY?.split(delimiter) ?? [];
-  if (secondWitnessFile) return { secondWitnessFile: storeFile(secondWitnessFile, env) };
-  return folder ? { secondWitnessFile: join(folder, basename(witnessFile)) } : {};
 }
 
 /**

@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { decimal, group, positive, secret, secretFile, text, whole } from './value-types.js';
+import { Secret } from '../../model/secret.js';
+import type { Partly, Report } from '../configuration-error.js';
+import { decimal, group, isReadableOnTheWay, positive, secret, secretFile, text, whole } from './value-types.js';
 
 export const alertSettings = group('How people are told that something needs them.', {
   command: z
@@ -37,3 +39,17 @@ export const alertSettings = group('How people are told that something needs the
 });
 
 export type AlertSettings = z.output<typeof alertSettings>;
+
+/** The settings that are checked together. */
+type Relevant = Partly<{ alert: AlertSettings }>;
+
+/** The address is a secret, so it is not repeated. */
+export function checkAlert({ alert }: Relevant, report: Report): void {
+  const url = alert?.webhookUrl;
+  if (!(url instanceof Secret)) return;
+  const address = URL.canParse(url.reveal()) ? new URL(url.reveal()) : null;
+  if (address === null || !/^https?:$/.test(address.protocol) || isReadableOnTheWay(url.reveal()))
+    report('alert.webhookUrlFile', 'holds no address that may be told of alerts', {
+      allowed: 'an address with https, or with http on this machine',
+    });
+}

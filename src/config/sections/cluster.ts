@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import { databaseTls } from './database-server.js';
+import { hostAndPort } from '../../model/database-place.js';
+import { type Partly, type Report, requireSetting } from '../configuration-error.js';
+import { checkServerTls, databaseTls } from './database-server.js';
+import type { ServiceSettings } from './service.js';
+import type { StoreSettings } from './store.js';
 import { choice, flag, group, secret, secretFile, text, textLike } from './value-types.js';
 
 const host = textLike(
@@ -56,3 +60,38 @@ export const clusterSettings = group('Several machines, or processes, that deliv
 
 type ClusterSettings = z.output<typeof clusterSettings>;
 export type RedisSettings = ClusterSettings['redis'];
+
+/** The settings that are checked together. */
+type Relevant = Partly<{ cluster: ClusterSettings; store: StoreSettings; service: ServiceSettings }>;
+
+export function checkRedis({ cluster }: Relevant, report: Report): void {
+  if (cluster?.enabled !== true || cluster.redis?.hosts === undefined) return;
+  const { mode, hosts, sentinelName, tls } = cluster.redis;
+  for (const text of hosts) checkServerTls('cluster.redis', { host: hostAndPort(text ?? '', 0).host, tls }, report);
+  if (mode === 'sentinel')
+    requireSetting(
+      sentinelName,
+      'cluster.redis.sentinelName',
+      'the name under which the Sentinels know the server',
+      report,
+    );
+  if (mode === 'single' && hosts.length > 1)
+    report('cluster.redis.hosts', 'names more than one server', {
+      found: hosts.join(', '),
+      allowed: 'one server where cluster.redis.mode is single',
+    });
+}
+
+export function checkCluster({ cluster, store, service }: Relevant, report: Report): void {
+  if (cluster?.enabled !== true) return;
+  if (store?.type === 'sqlite')
+    report('store.type', 'is a file on this machine, and cluster.enabled is true', {
+      found: 'sqlite',
+      allowed: 'mysql or postgres, because all nodes work on one store',
+    });
+  // A pace that each node finds for itself is that of one node.
+  if (service?.limits?.length === 0)
+    report('service.limits', 'is empty, and cluster.enabled is true', {
+      allowed: 'what the service allows, such as [{requests: 10, perSeconds: 1}], because the nodes share it out',
+    });
+}

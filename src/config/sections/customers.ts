@@ -1,4 +1,13 @@
-import { fieldMappings, rowSettings } from './record-mapping.js';
+import type { z } from 'zod';
+import { type Partly, type Report, requireSetting } from '../configuration-error.js';
+import {
+  checkCancelled,
+  checkMappings,
+  checkSameLength,
+  fieldMappings,
+  requireField,
+  rowSettings,
+} from './record-mapping.js';
 import { choice, columns, group, query } from './value-types.js';
 
 export const customersSettings = group('Which customers are sent, and how a row becomes a customer.', {
@@ -13,3 +22,19 @@ export const customersSettings = group('Which customers are sent, and how a row 
     .optional()
     .describe('Field of the service: column. customer_code is required unless send is none.'),
 });
+
+export type CustomersSettings = z.output<typeof customersSettings>;
+
+/** The settings that are checked together. */
+type Relevant = Partly<{ customers: CustomersSettings }>;
+
+export function checkCustomers({ customers = {} }: Relevant, report: Report): void {
+  checkMappings('customers.fields', customers.fields, report);
+  checkSameLength('customers.replaces', customers.replaces, 'customers.key', customers.key, report);
+  checkCancelled('customers', customers, report);
+  if (customers.send === undefined || customers.send === 'none') return;
+  const why = 'customers.send is not none';
+  requireSetting(customers.query, 'customers.query', `a SELECT, because ${why}`, report);
+  requireSetting(customers.key, 'customers.key', `a column or a list of columns, because ${why}`, report);
+  requireField('customers.fields', customers.fields, 'customer_code', why, report);
+}

@@ -1,4 +1,7 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isTlsRequired } from '../../model/database-place.js';
+import { type Partly, type Report, requireSetting } from '../configuration-error.js';
 import { group, pemFile, secret, secretFile, text, whole } from './value-types.js';
 
 /** @param credential what systemd calls the private key */
@@ -55,4 +58,28 @@ export function serverConnection(
 export function onServer<Place extends { type?: string | undefined }>(place: Place | undefined) {
   if (place?.type === undefined || place.type === 'sqlite') return undefined;
   return place as Exclude<Place, { type?: 'sqlite' | undefined }>;
+}
+
+/** The requirements of a secure connection to a server of ours. @param group its place in the settings */
+export function checkServerTls(
+  group: string,
+  server: { host?: string | undefined; tls?: Partly<DatabaseTls> | undefined } | undefined,
+  report: Report,
+): void {
+  const { host, tls } = server ?? {};
+  if (host === undefined || !isTlsRequired(host, tls?.mode)) return;
+  if (isIP(host) !== 0)
+    requireSetting(
+      tls?.serverName,
+      `${group}.tls.serverName`,
+      `the name in the server’s certificate, because its host ${host} is an address`,
+      report,
+    );
+  if (tls?.certificateFile !== undefined)
+    requireSetting(
+      tls.key,
+      `${group}.tls.keyFile`,
+      `the file with the private key of ${group}.tls.certificateFile`,
+      report,
+    );
 }

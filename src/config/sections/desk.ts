@@ -1,5 +1,19 @@
 import type { z } from 'zod';
-import { decimal, flag, group, headerName, httpAddress, secret, secretFile, text, whole } from './value-types.js';
+import { Secret } from '../../model/secret.js';
+import { type ConfigurationProblem, type Partly, type Report, requireSetting } from '../configuration-error.js';
+import { readSecretFile } from './secret-file.js';
+import {
+  decimal,
+  flag,
+  group,
+  headerName,
+  httpAddress,
+  isReadableOnTheWay,
+  secret,
+  secretFile,
+  text,
+  whole,
+} from './value-types.js';
 
 export const deskSettings = group(
   'The operator’s desk: web pages and metrics, served by the daemon to this machine alone. Others reach it through a reverse proxy.',
@@ -36,3 +50,43 @@ export const deskSettings = group(
 );
 
 export type DeskSettings = z.output<typeof deskSettings>;
+
+/** Shorter ones can be guessed. */
+const shortestProxySecret = 16;
+
+/** The settings that are checked together. */
+type Relevant = Partly<{ desk: DeskSettings }>;
+
+export function checkDesk({ desk }: Relevant, report: Report): void {
+  const { publicUrl, proxy } = desk ?? {};
+  if (desk?.enabled !== true) return;
+  if (publicUrl !== undefined && /[?#]/.test(publicUrl))
+    report('desk.publicUrl', 'holds more than a path', {
+      found: publicUrl,
+      allowed: 'an address that ends with its path, such as https://erp.example.com/waybill/',
+    });
+  if (publicUrl !== undefined && isReadableOnTheWay(publicUrl))
+    report('desk.publicUrl', 'sends passwords in plain text', { found: publicUrl, allowed: 'an address with https' });
+  if (proxy?.userHeader === undefined) return;
+  requireSetting(proxy.secret, 'desk.proxy.secretFile', 'the file with the secret that the proxy sends', report);
+  if (
+    proxy.secret !== undefined &&
+    proxy.secret instanceof Secret &&
+    proxy.secret.reveal().length < shortestProxySecret
+  )
+    report('desk.proxy.secretFile', 'holds too short a secret', {
+      allowed: `at least ${shortestProxySecret} characters, such as those of: openssl rand -hex 32`,
+    });
+}
+
+/** Checks that the file of `desk.usersFile` can be read: without it no person can sign in. */
+export function checkDeskUsers({ enabled, usersFile }: DeskSettings) {
+  const problems: ConfigurationProblem[] = [];
+  const warnings: string[] = [];
+  const read = enabled ? readSecretFile(usersFile) : { warning: undefined };
+  if ('fault' in read) {
+    const hint = 'put the line into it that `waybill desk user NAME --role act` prints';
+    problems.push({ path: 'desk.usersFile', message: `the file ${read.fault}`, found: usersFile, hint });
+  } else if (read.warning !== undefined) warnings.push(read.warning);
+  return { problems, warnings };
+}

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { mysqlPort, postgresPort, serverConnection } from './database-server.js';
+import type { Partly, Report } from '../configuration-error.js';
+import { checkServerTls, mysqlPort, onServer, postgresPort, serverConnection } from './database-server.js';
 import { positive, text, timeZone, variants } from './value-types.js';
 
 const erpKind = {
@@ -43,3 +44,9 @@ export const erpSettings = variants(
     }),
   ]),
 );
+
+export type ErpSettings = z.output<typeof erpSettings>;
+
+export function checkErp({ erp }: Partly<{ erp: ErpSettings }>, report: Report): void {
+  checkServerTls('erp', onServer(erp), report);
+}

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { Partly, Report } from '../configuration-error.js';
+import type { CustomersSettings } from './customers.js';
 import { choice, decimal, flag, group, place, text, whole } from './value-types.js';
 
 const parameter = (standard: string, meaning: string) => text.default(standard).describe(meaning);
@@ -70,3 +72,15 @@ export const invoicesSettings = group('How unpaid invoices are read back.', {
 });
 
 export type InvoicesSettings = z.output<typeof invoicesSettings>;
+
+/** The settings that are checked together. */
+type Relevant = Partly<{ invoices: InvoicesSettings; customers: CustomersSettings }>;
+
+/** Customers are asked for by their bindings: where none is sent, no invoice would ever be asked for. */
+export function checkInvoices({ customers, invoices }: Relevant, report: Report): void {
+  if (invoices?.scope !== 'per-customer' || customers?.send !== 'none') return;
+  report('invoices.scope', 'asks for the invoices of customers, but none is ever sent', {
+    found: 'per-customer, with customers.send: none',
+    allowed: 'all, unless customers.send is not none',
+  });
+}

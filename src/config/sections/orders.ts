@@ -1,5 +1,17 @@
 import { z } from 'zod';
-import { fieldMappings, markValues, rowSettings } from './record-mapping.js';
+import { type Partly, type Report, requireSetting } from '../configuration-error.js';
+import type { amountsSettings } from './amounts.js';
+import type { CustomersSettings } from './customers.js';
+import type { InvoicesSettings } from './invoices.js';
+import {
+  checkCancelled,
+  checkMappings,
+  checkSameLength,
+  fieldMappings,
+  markValues,
+  requireField,
+  rowSettings,
+} from './record-mapping.js';
 import { choice, columns, decimal, flag, group, query, text, whole } from './value-types.js';
 
 const factor = whole(1, 1_000_000_000);
@@ -130,3 +142,63 @@ export const ordersSettings = group('Which orders are sent, and how a row become
 });
 
 export type OrdersSettings = z.output<typeof ordersSettings>;
+
+/** The settings that are checked together. */
+type Relevant = Partly<{
+  orders: OrdersSettings;
+  customers: CustomersSettings;
+  amounts: z.output<typeof amountsSettings>;
+  invoices: InvoicesSettings;
+}>;
+
+export function checkOrders(given: Relevant, report: Report): void {
+  const { orders = {}, customers = {} } = given;
+  checkCurrencies(given, report);
+  checkMappings('orders.fields', orders.fields, report);
+  if (orders.fields?.items !== undefined)
+    report('orders.fields.items', 'can not be mapped', { hint: 'map the lines in orders.lines.fields' });
+  checkCancelled('orders', orders, report);
+  if (orders.completed !== undefined && orders.pending === undefined)
+    report('orders.completed', 'has no effect without orders.pending, which an order leaves', { hint: 'leave it out' });
+  if (customers.send === 'none') {
+    const why = 'customers.send is none, so that no customer supplies its code';
+    requireField('orders.fields', orders.fields, 'customer_code', why, report);
+  } else if (customers.send !== undefined) {
+    const why = 'a column or a list of columns, because customers.send is not none';
+    requireSetting(orders.customerKey, 'orders.customerKey', why, report);
+    checkSameLength('orders.customerKey', orders.customerKey, 'customers.key', customers.key, report);
+  }
+  checkSameLength('orders.replaces', orders.replaces, 'orders.key', orders.key, report);
+  checkMappings('orders.lines.fields', orders.lines?.fields, report);
+  const { amount, rounding, discount, unit, fields } = orders.lines ?? {};
+  if (rounding !== undefined && (amount ?? discount ?? unit) === undefined)
+    report('orders.lines.rounding', 'has no effect without amount, discount or unit', {
+      hint: 'name the column in orders.lines.amount',
+    });
+  if (discount !== undefined && amount !== undefined && fields?.price === undefined)
+    report('orders.lines.discount', 'has no effect beside amount, which is what is left', { hint: 'leave it out' });
+  for (const name of ['sku', 'qty', ...(amount === undefined ? ['price'] : [])])
+    requireField('orders.lines.fields', orders.lines?.fields, name, 'every order line has one', report);
+  checkSameLength('orders.lines.orderKey', orders.lines?.orderKey, 'orders.key', orders.key, report);
+}
+
+/** If orders have several currencies, the service has to be told which, and amounts without one can't be read. */
+function checkCurrencies({ amounts, orders = {}, invoices }: Relevant, report: Report): void {
+  const { field } = orders.currency ?? {};
+  if (field === 'items' || (field !== undefined && orders.fields?.[field] !== undefined))
+    report('orders.currency.field', 'names a field that is made already', { found: field });
+  if (amounts?.currencies === undefined) return;
+  const why = 'amounts.currencies names several';
+  requireSetting(orders.currency, 'orders.currency', `a column and a field, because ${why}`, report);
+  if (orders.currency !== undefined)
+    requireSetting(
+      field,
+      'orders.currency.field',
+      `a field, because ${why} and the service must tell them apart`,
+      report,
+    );
+  if (invoices?.enabled !== false)
+    report('invoices.enabled', 'would read amounts of which the service does not say the currency', {
+      allowed: `false, because ${why}`,
+    });
+}

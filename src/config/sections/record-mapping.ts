@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Partly, type Report, requireSetting } from '../configuration-error.js';
 import { choice, columns, flag, query, text, whole } from './value-types.js';
 
 const word = z.union([z.string(), z.number().int(), z.boolean()]);
@@ -116,3 +117,74 @@ export const rowSettings = {
     'What to do at the service when a record that it has is absent from `existence` (see `capture.deletedAfterMinutes`).',
   ),
 };
+
+const NUMBERS = new Set(['orders.lines.fields.qty', 'orders.lines.fields.price']);
+const NAMES = new Set(['customers.fields.customer_code', 'orders.fields.customer_code', 'orders.lines.fields.sku']);
+
+type Fields = Partly<Record<string, FieldMapping>> | undefined;
+
+export function checkMappings(path: string, fields: Fields, report: Report): void {
+  for (const [name, mapping] of Object.entries(fields ?? {})) {
+    if (typeof mapping !== 'object' || Array.isArray(mapping)) continue;
+    checkText(`${path}.${name}`, mapping, report);
+    const given = [mapping.column, mapping.constant].filter((part) => part !== undefined).length;
+    if (given === 1) continue;
+    const message = given === 0 ? 'names neither a column nor a constant' : 'names a column and a constant';
+    report(`${path}.${name}`, message, { allowed: 'exactly one of column and constant' });
+  }
+}
+
+/** A setting that shapes a text has no effect elsewhere, and a text that names something is never cut: two would become one. */
+function checkText(path: string, mapping: Partly<Exclude<FieldMapping, string | string[]>>, report: Report): void {
+  const { type, constant, cut, maxLength, when = {}, otherwise } = mapping;
+  const isText = constant === undefined && (type ?? 'text') === 'text' && !NUMBERS.has(path);
+  for (const name of ['html', 'trim', 'case', 'cut', 'when'] as const)
+    if (mapping[name] !== undefined && !isText)
+      report(`${path}.${name}`, 'has no effect', { allowed: 'only a column of type text has it' });
+  if (otherwise !== undefined && mapping.when === undefined)
+    report(`${path}.otherwise`, 'has no effect without when', { hint: 'name the known codes in when' });
+  if (NAMES.has(path))
+    for (const word of [...Object.values(when), otherwise ?? 'none'])
+      if (typeof word !== 'string' || word === '')
+        report(`${path}.when`, 'must name texts', { found: JSON.stringify(word), allowed: 'texts that are not empty' });
+  if (mapping.when !== undefined && maxLength !== undefined)
+    report(`${path}.maxLength`, 'has no effect beside when', { hint: 'leave it out: words are sent as they are' });
+  if (cut === undefined) return;
+  if (NAMES.has(path)) report(`${path}.cut`, 'would give two records one name', { hint: 'leave it out' });
+  else if (maxLength === undefined || maxLength <= [...cut].length)
+    report(`${path}.cut`, 'needs a maxLength that is longer than it', { found: JSON.stringify(cut) });
+}
+
+/** A field that the service needs has to be mapped, and no record may leave it out. */
+export function requireField(path: string, fields: Fields, name: string, why: string, report: Report): void {
+  const mapping = fields?.[name];
+  requireSetting(mapping, `${path}.${name}`, `a column, because ${why}`, report);
+  if (typeof mapping === 'object' && !Array.isArray(mapping) && mapping.optional)
+    report(`${path}.${name}.optional`, 'must not be true', { found: 'true', allowed: `false, because ${why}` });
+}
+
+/** Without a mark nothing is ever cancelled, and an effect that was configured for it would wait for ever. */
+export function checkCancelled(
+  path: 'customers' | 'orders',
+  { cancelled, onCancelled }: { cancelled?: unknown; onCancelled?: unknown },
+  report: Report,
+): void {
+  if (onCancelled === undefined || onCancelled === 'nothing') return;
+  const why = `a column and its values, because ${path}.onCancelled is set`;
+  requireSetting(cancelled, `${path}.cancelled`, why, report);
+}
+
+export function checkSameLength(
+  path: string,
+  columns: string[] | undefined,
+  keyPath: string,
+  key: string[] | undefined,
+  report: Report,
+): void {
+  if (columns === undefined || key === undefined || columns.length === key.length) return;
+  const count = (names: string[]) => (names.length === 1 ? 'one column' : `${names.length} columns`);
+  report(path, `has ${count(columns)}, but ${keyPath} has ${count(key)}`, {
+    found: columns.join(', '),
+    allowed: 'the same columns in the same order',
+  });
+}

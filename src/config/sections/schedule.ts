@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Partly, Report } from '../configuration-error.js';
 import { cronExpression, group, textLike, timeZone } from './value-types.js';
 
 const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
@@ -41,3 +42,17 @@ export const scheduleSettings = group('When the jobs run.', {
 });
 
 export type QuietHours = z.output<typeof quietHours>;
+
+/** The settings that are checked together. */
+type Relevant = Partly<{ schedule: z.output<typeof scheduleSettings> }>;
+
+export function checkSchedule({ schedule }: Relevant, report: Report): void {
+  for (const [index, entry] of (schedule?.quietHours ?? []).entries()) {
+    const { from, to } = (entry ?? {}) as Partial<QuietHours>;
+    if (from !== undefined && from === to)
+      report(`schedule.quietHours.${index}.to`, 'is when it begins', {
+        found: to,
+        allowed: 'another time; a whole day is from "00:00" to "24:00"',
+      });
+  }
+}

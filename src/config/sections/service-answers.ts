@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { usualErrorPlaces } from '../../model/verdict.js';
+import type { Partly, Report } from '../configuration-error.js';
 import { choice, group, place, regularExpression, text, whole } from './value-types.js';
 
 /** One way to recognise an answer: its status, and if given its error code or a pattern found in its words. */
@@ -123,3 +124,23 @@ export const adoptionSettings = group('Customers that the service already has, c
       'Where the answer "already exists" carries the existing customer, such as error.customer. Absent: the service is asked for it.',
     ),
 });
+
+/** The settings that are checked together. */
+type Relevant = Partly<{ service: { answers: z.output<typeof answersSettings> } }>;
+
+/** The class of an answer decides what to do about it, so one answer can not have two. */
+export function checkAnswers({ service }: Relevant, report: Report): void {
+  const seen = new Map<string, string>();
+  for (const [meaning, patterns] of Object.entries(service?.answers ?? {})) {
+    // `gone` applies to removals only, so it contradicts no other class.
+    if (meaning === 'gone') continue;
+    for (const [index, entry] of ((patterns ?? []) as (Partly<AnswerPattern> | undefined)[]).entries()) {
+      if (entry?.status === undefined) continue;
+      const key = JSON.stringify([entry.status, entry.code, entry.pattern]);
+      const other = seen.get(key);
+      if (other === undefined) seen.set(key, `service.answers.${meaning}[${index}]`);
+      else
+        report(`service.answers.${meaning}.${index}`, `is the same answer as ${other}`, { hint: 'remove one of them' });
+    }
+  }
+}

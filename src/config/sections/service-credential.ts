@@ -1,10 +1,13 @@
 import { z } from 'zod';
+import type { Secret } from '../../model/secret.js';
+import { type Partly, type Report, requireSetting } from '../configuration-error.js';
 import {
   choice,
   credentialHeaderName,
   decimal,
   group,
   httpAddress,
+  isReadableOnTheWay,
   pemFile,
   secret,
   secretFile,
@@ -91,3 +94,52 @@ export const proxySettings = z
 
 export type CredentialSettings = z.output<typeof credentialSettings>;
 export type OauthSettings = Extract<CredentialSettings, { kind: 'oauth' }>;
+
+/** The settings that are checked together. */
+type Relevant = Partly<{
+  service: {
+    credential: CredentialSettings;
+    tls: z.output<typeof tlsSettings>;
+    proxy: z.output<typeof proxySettings>;
+    environment: string;
+    token: Secret;
+  };
+}>;
+
+/** The settings that the chosen kind of credential still needs, and those that contradict it. */
+export function checkCredential({ service }: Relevant, report: Report): void {
+  if (service === undefined) return;
+  const { credential, tls, proxy, environment, token } = service;
+  const kind = credential?.kind ?? 'bearer';
+  if ((kind === 'bearer' || kind === 'apiKey') && token === undefined)
+    report('service.tokenFile', `a ${kind === 'bearer' ? 'token' : 'key'} is required, but there is none`, {
+      allowed: `a file that holds the ${kind === 'bearer' ? 'bearer token' : 'API key'}`,
+      hint: 'set service.tokenFile, or WAYBILL_SERVICE_TOKEN, or give systemd the credential service-token',
+    });
+  let byCertificate = kind === 'certificate';
+  if (credential?.kind === 'oauth') {
+    byCertificate = credential.authentication === 'certificate';
+    if (credential.clientSecret === undefined && !byCertificate)
+      report('service.credential.clientSecretFile', 'the secret of the client is required, but there is none', {
+        allowed: 'a file that holds it, unless service.credential.authentication is certificate',
+        hint: 'set it, or WAYBILL_SERVICE_CREDENTIAL_CLIENT_SECRET, or give systemd the credential service-credential-client-secret',
+      });
+    const { tokenUrl } = credential;
+    if (tokenUrl !== undefined && environment === 'production' && isReadableOnTheWay(tokenUrl))
+      report('service.credential.tokenUrl', 'begins with http, so the secret would travel in the clear', {
+        found: tokenUrl,
+        allowed: 'https, unless it is on this machine or service.environment is sandbox',
+      });
+  }
+  if (tls?.certificateFile !== undefined) {
+    const why = 'the file with the private key of service.tls.certificateFile';
+    requireSetting(tls.key, 'service.tls.keyFile', why, report);
+  } else if (byCertificate || tls?.key !== undefined) {
+    const why = byCertificate
+      ? 'a PEM file, because service.credential is a certificate'
+      : 'the certificate that belongs to the private key';
+    requireSetting(undefined, 'service.tls.certificateFile', why, report);
+  }
+  if (proxy?.user !== undefined)
+    requireSetting(proxy.password, 'service.proxy.passwordFile', 'a file that holds the password', report);
+}

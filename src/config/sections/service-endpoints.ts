@@ -1,4 +1,8 @@
 import { z } from 'zod';
+import { namesIn } from '../../model/placeholder.js';
+import type { Partly, Report } from '../configuration-error.js';
+import type { CustomersSettings } from './customers.js';
+import type { OrdersSettings } from './orders.js';
 import { choice, flag, group, place, text, textLike, whole } from './value-types.js';
 
 const pathTemplate = (meaning: string) =>
@@ -126,3 +130,54 @@ export type EndpointSettings = z.output<typeof endpointSettings>;
 export type EndpointName = keyof EndpointSettings;
 export type LookUpEndpoint = NonNullable<EndpointSettings['lookUpOrder']>;
 export type ReadInvoiceEndpoint = NonNullable<EndpointSettings['readInvoice']>;
+
+type Named = { [name: string]: string | undefined };
+/** The settings of an endpoint that records fill. */
+interface Templates {
+  path?: string | undefined;
+  query?: Named | undefined;
+  match?: Named | undefined;
+}
+
+/** The settings that are checked together. */
+type Relevant = Partly<{
+  service: { endpoints: EndpointSettings };
+  customers: CustomersSettings;
+  orders: OrdersSettings;
+}>;
+
+/** A template that no record can fill would park every record; reading orders back needs its endpoint. */
+export function checkEndpoints({ service, customers, orders }: Relevant, report: Report): void {
+  const endpoints = service?.endpoints;
+  const check = (name: EndpointName, known: readonly string[]) => {
+    const { path, query, match }: Templates = endpoints?.[name] ?? {};
+    const inGroup = (group: string, templates: Templates['match'] = {}) =>
+      Object.entries(templates).map(([of, template]) => [`${group}.${of}`, template] as const);
+    const templates = [['path', path] as const, ...inGroup('query', query), ...inGroup('match', match)];
+    for (const [setting, template = ''] of templates)
+      for (const field of namesIn(template))
+        if (!known.includes(field))
+          report(`service.endpoints.${name}.${setting}`, `names {${field}}, which nothing fills`, {
+            found: template,
+            allowed: `any of ${[...new Set(known)].map((one) => `{${one}}`).join(', ')}`,
+          });
+  };
+  if (customers?.send !== 'none') {
+    const ofCustomer = [...Object.keys(customers?.fields ?? {}), 'customer_code'];
+    check('createCustomer', ofCustomer);
+    for (const name of ['updateCustomer', 'deleteCustomer'] as const) check(name, [...ofCustomer, 'id']);
+    check('readCustomer', ofCustomer);
+    check('lookUpCustomer', [...ofCustomer, 'idempotency_key']);
+  }
+  const ofOrder = [...Object.keys(orders?.fields ?? {}), 'customer_code', ...(orders?.number ? ['note'] : [])];
+  check('createOrder', ofOrder);
+  for (const name of ['updateOrder', 'deleteOrder'] as const) check(name, [...ofOrder, 'order_id', 'id']);
+  check('lookUpOrder', [...ofOrder, 'idempotency_key']);
+  check('readOrder', ['order_id', 'id']);
+
+  if (orders?.readBack?.enabled && endpoints !== undefined && endpoints.readOrder === undefined)
+    report('orders.readBack.enabled', 'is true, but nothing says where to read an order', {
+      found: 'true',
+      hint: 'set service.endpoints.readOrder; {} takes the usual path',
+    });
+}

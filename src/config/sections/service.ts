@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import type { Partly, Report } from '../configuration-error.js';
+import type { CustomersSettings } from './customers.js';
+import type { OrdersSettings } from './orders.js';
 import {
   acknowledgementSettings,
   adoptionSettings,
@@ -14,6 +17,7 @@ import {
   group,
   headerName,
   httpAddress,
+  isReadableOnTheWay,
   positive,
   secret,
   secretFile,
@@ -160,3 +164,44 @@ export const serviceSettings = group('The service that receives customers and or
 });
 
 export type ServiceSettings = z.output<typeof serviceSettings>;
+
+/** The settings that are checked together. */
+type Relevant = Partly<{ service: ServiceSettings; customers: CustomersSettings; orders: OrdersSettings }>;
+
+export function checkService({ service = {}, customers, orders }: Relevant, report: Report): void {
+  const { baseUrl, environment, idempotency } = service;
+  if (baseUrl !== undefined && environment === 'production' && isReadableOnTheWay(baseUrl))
+    report('service.baseUrl', 'begins with http, so the token would travel in the clear', {
+      found: baseUrl,
+      allowed: 'https, unless the service is on this machine or service.environment is sandbox',
+    });
+  if (idempotency?.in !== 'body') return;
+  if (idempotency.quoted)
+    report('service.idempotency.quoted', 'is about a header, but the key travels in the body', {
+      found: 'true',
+      allowed: 'false, unless service.idempotency.in is header',
+    });
+  const { field } = idempotency;
+  const taken = ['items', 'customer_code', ...Object.keys({ ...customers?.fields, ...orders?.fields })];
+  if (field !== undefined && taken.includes(field))
+    report('service.idempotency.field', 'is the name of a mapped field', {
+      found: field,
+      allowed: 'a name that no record uses',
+    });
+}
+
+/** A required field that is not mapped would park every record. */
+export function checkFieldRules({ service, customers, orders }: Relevant, report: Report): void {
+  const check = (of: 'customer' | 'order' | 'item', path: string, fields: object = {}, always: readonly string[]) => {
+    for (const [name, rule] of Object.entries(service?.fields?.[of] ?? {}))
+      if (rule?.required && !always.includes(name) && !Object.hasOwn(fields, name))
+        report(`service.fields.${of}.${name}.required`, `is true, but ${path} does not map ${name}`, {
+          found: 'true',
+          hint: `map it, or every ${of} would be parked`,
+        });
+  };
+  if (customers?.send !== 'none') check('customer', 'customers.fields', customers?.fields, ['customer_code']);
+  const note = orders?.number ? ['note'] : [];
+  check('order', 'orders.fields', orders?.fields, ['customer_code', 'items', ...note]);
+  check('item', 'orders.lines.fields', orders?.lines?.fields, ['sku', 'qty', 'price']);
+}

@@ -1,5 +1,8 @@
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { mysqlPort, postgresPort, serverConnection } from './database-server.js';
+import type { Partly, Report } from '../configuration-error.js';
+import { checkServerTls, mysqlPort, onServer, postgresPort, serverConnection } from './database-server.js';
+import { withPemPaths } from './tls-files.js';
 import { text, variants } from './value-types.js';
 
 const storeKind =
@@ -54,3 +57,49 @@ export const storeSettings = variants(
 );
 
 export type StoreSettings = z.output<typeof storeSettings>;
+
+/** The settings that are checked together. */
+type Relevant = Partly<{ store: StoreSettings }>;
+
+export function checkStore({ store }: Relevant, report: Report): void {
+  checkServerTls('store', onServer(store), report);
+  if (store?.type !== 'sqlite' || !/^(:memory:|file:)/.test(store.file ?? '')) return;
+  report('store.file', 'is not the name of a file', {
+    found: store.file ?? '',
+    allowed: 'a file, because what Waybill knows has to outlive it',
+  });
+}
+
+/** systemd gives a service its own state folder, which takes the place of `data/` in a working copy. */
+function storeFile(file: string, env: NodeJS.ProcessEnv): string {
+  const stateDirectory = env.STATE_DIRECTORY?.split(delimiter)[0];
+  if (!stateDirectory) return resolve(file);
+  return resolve(stateDirectory, file.replace(/^(\.\/)*data\//, ''));
+}
+
+/** The store with absolute paths, and with the default of its witness. */
+export function withStorePaths(store: StoreSettings, configDir: string, env: NodeJS.ProcessEnv): StoreSettings {
+  const given = store.witnessFile;
+  if (store.type === 'sqlite') {
+    const file = storeFile(store.file, env);
+    // A folder of its own, so that restoring the store's file, or all files beside it, leaves the witness alone.
+    const beside = join(dirname(file), 'witness', `${basename(file)}.json`);
+    const witnessFile = given ? storeFile(given, env) : beside;
+    return { ...store, file, witnessFile, ...secondWitness(store, witnessFile, env) };
+  }
+  const name = `${store.host}-${store.port}-${store.database}`.replaceAll(/[^A-Za-z0-9._-]/g, '_');
+  const witnessFile = storeFile(given ?? `data/witness/${name}.json`, env);
+  return {
+    ...store,
+    witnessFile,
+    ...secondWitness(store, witnessFile, env),
+    tls: withPemPaths(store.tls, configDir),
+  };
+}
+
+/** A second folder of the unit is there for this alone. */
+function secondWitness({ secondWitnessFile }: StoreSettings, witnessFile: string, env: NodeJS.ProcessEnv) {
+  const [, folder] = env.STATE_DIRECTORY?.split(delimiter) ?? [];
+  if (secondWitnessFile) return { secondWitnessFile: storeFile(secondWitnessFile, env) };
+  return folder ? { secondWitnessFile: join(folder, basename(witnessFile)) } : {};
+}

@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { webhookSecretProblem } from '../../model/secret.js';
+import { type ConfigurationProblem, type Partly, type Report, requireSetting } from '../configuration-error.js';
+import { readSecretFile } from './secret-file.js';
 import { choice, decimal, flag, group, headerName, place, text, textLike, whole } from './value-types.js';
 
 const field = (standard: string, meaning: string) => place('data.invoice_no').default(standard).describe(meaning);
@@ -91,3 +94,46 @@ export const webhookSettings = group(
 );
 
 export type WebhookSettings = z.output<typeof webhookSettings>;
+
+/** The settings that are checked together. */
+type Relevant = Partly<{ webhooks: WebhookSettings }>;
+
+export function checkWebhooks({ webhooks }: Relevant, report: Report): void {
+  if (webhooks?.enabled !== true) return;
+  if (webhooks.secretFiles?.length === 0) {
+    const why = 'at least one file with a signing secret, because webhooks.enabled is true';
+    requireSetting(undefined, 'webhooks.secretFiles', why, report);
+  }
+  const { timestampHeader, signedPayload } = webhooks.hmac ?? {};
+  if (webhooks.scheme !== 'hmac' || signedPayload === undefined) return;
+  const signsTime = signedPayload.includes('{timestamp}');
+  if (signsTime) {
+    const why = 'a header, because webhooks.hmac.signedPayload names {timestamp}';
+    requireSetting(timestampHeader, 'webhooks.hmac.timestampHeader', why, report);
+  }
+  // An unsigned time proves no age: an attacker who replays an old event can write a new one.
+  if (!signsTime && timestampHeader !== undefined)
+    report('webhooks.hmac.signedPayload', 'does not hold {timestamp}', {
+      found: signedPayload,
+      allowed: 'a text with {timestamp}, because webhooks.hmac.timestampHeader is set',
+    });
+}
+
+/** Checks that the files of `webhooks.secretFiles` hold secrets that can be used. */
+export function checkWebhookSecrets(webhooks: WebhookSettings) {
+  const problems: ConfigurationProblem[] = [];
+  const warnings: string[] = [];
+  for (const [index, file] of webhooks.enabled ? webhooks.secretFiles.entries() : []) {
+    const path = `webhooks.secretFiles.${index}`;
+    const read = readSecretFile(file);
+    if ('fault' in read) {
+      problems.push({ path, message: `the file ${read.fault}`, found: file, hint: read.hint });
+      continue;
+    }
+    const problem = webhookSecretProblem(webhooks.scheme, read.secret.reveal());
+    if (problem)
+      problems.push({ path, message: `the secret in the file ${problem}`, found: file, hint: 'copy it again' });
+    if (read.warning !== undefined) warnings.push(read.warning);
+  }
+  return { problems, warnings };
+}

@@ -1,5 +1,11 @@
 import type { z } from 'zod';
-import { databaseTls } from './database-server.js';
+import { parseNamedParameters, pickingParameters } from '../../model/named-parameters.js';
+import { clearPendingColumns, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
+import { type Partly, type Report, requireSetting } from '../configuration-error.js';
+import type { CustomersSettings } from './customers.js';
+import { checkServerTls, databaseTls, onServer } from './database-server.js';
+import type { ErpSettings } from './erp.js';
+import type { OrdersSettings } from './orders.js';
 import { flag, group, positive, query, secret, secretFile, text, textLike, whole } from './value-types.js';
 
 const shape = (table: string, what: string, gone: string) => ({
@@ -67,3 +73,110 @@ export const writeBackSettings = group(
 
 export type WriteBackSettings = z.output<typeof writeBackSettings>;
 export type WriteBackTarget = WriteBackSettings['invoices'];
+
+/** The settings that are checked together. */
+type Relevant = Partly<{
+  writeBack: WriteBackSettings;
+  erp: ErpSettings;
+  orders: OrdersSettings;
+  customers: CustomersSettings;
+}>;
+
+/** The account that writes is never the one that reads, and a statement names only parameters that exist. */
+export function checkWriteBack({ writeBack, erp, orders, customers }: Relevant, report: Report): void {
+  if (writeBack?.enabled !== true) return;
+  const server = onServer(erp);
+  if (server !== undefined) {
+    const why = 'an account of its own, because writeBack.enabled is true';
+    requireSetting(writeBack.user, 'writeBack.user', why, report);
+    const { host, tls } = writeBack;
+    const place = host === undefined ? { host: server.host, tls: { ...server.tls, ...tls } } : writeBack;
+    checkServerTls('writeBack', place, report);
+    const isSamePlace =
+      (writeBack.host ?? server.host) === server.host && (writeBack.port ?? server.port) === server.port;
+    if (writeBack.user !== undefined && writeBack.user === server.user && isSamePlace)
+      report('writeBack.user', 'is the account that reads the ERP', {
+        found: writeBack.user,
+        allowed: 'another account than erp.user, which may only SELECT',
+      });
+  }
+  checkClearPending({ writeBack, erp, orders, customers }, report);
+  for (const kind of writeBackKinds) {
+    const target = writeBack[kind];
+    if (target?.enabled === false) continue;
+    if (target?.gone !== undefined && target.upsert === undefined)
+      report(`writeBack.${kind}.gone`, 'is given without upsert', {
+        allowed: 'both statements, or neither and the side table',
+      });
+    const keyColumns = { orders: orders?.key, customers: customers?.key, invoices: undefined }[kind] ?? [];
+    const known: string[] = [...writeBackColumns[kind], ...keyParameters(keyColumns)];
+    for (const name of ['upsert', 'gone'] as const) {
+      const statement = target?.[name];
+      if (statement === undefined) continue;
+      const path = `writeBack.${kind}.${name}`;
+      checkParameters(path, statement, known, erp?.type === 'mysql', report);
+      checkPicksRecord({ path, statement, keyName: known[0] ?? '', keyColumns }, erp?.type === 'mysql', report);
+    }
+  }
+}
+
+interface OwnStatement {
+  path: string;
+  statement: string;
+  /** The parameter that is the whole key. */
+  keyName: string;
+  keyColumns: readonly string[];
+}
+
+/** A statement that does not compare the key would write to the rows of other records. */
+function checkPicksRecord(
+  { path, statement, keyName, keyColumns }: OwnStatement,
+  backslashEscapes: boolean,
+  report: Report,
+): void {
+  const picks = pickingParameters(statement, backslashEscapes);
+  const parts = keyParameters(keyColumns);
+  if (picks.includes(keyName) || (parts.length > 0 && parts.every((name) => picks.includes(name)))) return;
+  const all = parts.length > 1 ? `, or all of ${parts.map((name) => `:${name}`).join(', ')}` : '';
+  report(path, 'would write to other records than its own', { hint: `compare the key in WHERE: :${keyName}${all}` });
+}
+
+const keyParameters = (columns: readonly string[] = []) => columns.map((_, index) => `key_${index + 1}`);
+
+function checkParameters(
+  path: string,
+  statement: string,
+  known: readonly string[],
+  backslashEscapes: boolean,
+  report: Report,
+): void {
+  const { names } = parseNamedParameters(statement, backslashEscapes);
+  const unknown = names.filter((parameter) => !known.includes(parameter));
+  if (unknown.length > 0)
+    report(path, 'has parameters that nothing fills', {
+      found: unknown.map((parameter) => `:${parameter}`).join(', '),
+      allowed: known.map((parameter) => `:${parameter}`).join(', '),
+    });
+}
+
+/** A flag is only set back for a row that still says what was acknowledged: the statement has to compare when it changed. */
+function checkClearPending({ writeBack, erp, orders, customers }: Relevant, report: Report): void {
+  for (const [kind, source] of [
+    ['orders', orders],
+    ['customers', customers],
+  ] as const) {
+    const statement = writeBack?.[kind]?.clearPending;
+    if (statement === undefined || writeBack?.[kind]?.enabled === false) continue;
+    const path = `writeBack.${kind}.clearPending`;
+    for (const name of ['pending', 'changedAt'] as const)
+      requireSetting(source?.[name], `${kind}.${name}`, `given, because ${path} is`, report);
+    const known = [...clearPendingColumns[kind], ...keyParameters(source?.key)];
+    checkParameters(path, statement, known, erp?.type === 'mysql', report);
+    const keyColumns = source?.key ?? [];
+    checkPicksRecord({ path, statement, keyName: known[0] ?? '', keyColumns }, erp?.type === 'mysql', report);
+    if (!pickingParameters(statement, erp?.type === 'mysql').includes('changed_at'))
+      report(path, 'would set back the flag of a row that has changed again', {
+        hint: `compare ${kind}.changedAt, such as: … AND ${source?.changedAt ?? 'updated_at'} = :changed_at`,
+      });
+  }
+}

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { type Secret, webhookSecretProblem } from '../../model/secret.js';
+import type { Secret } from '../../model/secret.js';
 import type { ConfigurationProblem } from '../configuration-error.js';
-import { readSecretFile } from '../sections/secret-file.js';
-import type { Settings } from '../settings.js';
 
 interface TlsFiles {
   caFile?: string | undefined;
@@ -53,33 +52,13 @@ export function checkTlsFiles(
   return problems;
 }
 
-/** Checks that the files of `webhooks.secretFiles` hold secrets that can be used. */
-export function checkWebhookSecrets(webhooks: Settings['webhooks']) {
-  const problems: ConfigurationProblem[] = [];
-  const warnings: string[] = [];
-  for (const [index, file] of webhooks.enabled ? webhooks.secretFiles.entries() : []) {
-    const path = `webhooks.secretFiles.${index}`;
-    const read = readSecretFile(file);
-    if ('fault' in read) {
-      problems.push({ path, message: `the file ${read.fault}`, found: file, hint: read.hint });
-      continue;
-    }
-    const problem = webhookSecretProblem(webhooks.scheme, read.secret.reveal());
-    if (problem)
-      problems.push({ path, message: `the secret in the file ${problem}`, found: file, hint: 'copy it again' });
-    if (read.warning !== undefined) warnings.push(read.warning);
-  }
-  return { problems, warnings };
-}
+type PemFiles = { caFile?: string | undefined; certificateFile?: string | undefined };
 
-/** Checks that the file of `desk.usersFile` can be read: without it no person can sign in. */
-export function checkDeskUsers({ enabled, usersFile }: Settings['desk']) {
-  const problems: ConfigurationProblem[] = [];
-  const warnings: string[] = [];
-  const read = enabled ? readSecretFile(usersFile) : { warning: undefined };
-  if ('fault' in read) {
-    const hint = 'put the line into it that `waybill desk user NAME --role act` prints';
-    problems.push({ path: 'desk.usersFile', message: `the file ${read.fault}`, found: usersFile, hint });
-  } else if (read.warning !== undefined) warnings.push(read.warning);
-  return { problems, warnings };
+/** The files of a group for TLS with absolute paths. */
+export function withPemPaths<Tls extends PemFiles>({ caFile, certificateFile, ...tls }: Tls, configDir: string) {
+  return {
+    ...tls,
+    ...(caFile === undefined ? {} : { caFile: resolve(configDir, caFile) }),
+    ...(certificateFile === undefined ? {} : { certificateFile: resolve(configDir, certificateFile) }),
+  };
 }
