@@ -36,6 +36,7 @@ export const settingsLeftOut: Readonly<Record<string, string>> = {
   'service.maxRequestBytes': 'no record is that large',
   'invoices.paging.': 'must be true of the service',
   'invoices.states': 'must be true of the service',
+  'invoices.settledStates': 'must be true of the service',
   'writeBack.enabled': 'needs tables in the ERP',
   'writeBack.host': 'the ERP is one SQLite file',
   'writeBack.port': 'the ERP is one SQLite file',
