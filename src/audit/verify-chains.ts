@@ -43,6 +43,8 @@ export class ChainVerifier {
   /** In the order of the log; no more than a thousand. */
   readonly flaws: Flaw[] = [];
   lines = 0;
+  /** Noted heads of lines that were pruned: nothing is left that they could be compared with. */
+  readonly uncompared: Head[] = [];
   /** The last line of each chain behind the head that was read first. */
   readonly #newer = new Map<number, LoggedLine>();
   /** Lines of chains that were not there when the chains were read, no more than a thousand. */
@@ -145,7 +147,10 @@ export class ChainVerifier {
   #expect(head: Head, { kind, message }: Pick<Flaw, 'kind' | 'message'>): void {
     const row = this.#states.get(head.chain)?.row;
     const flaw: Flaw = { kind, chain: head.chain, seq: head.seq, id: null, message };
-    if (row && head.seq < row.prunedSeq) return;
+    if (row && head.seq < row.prunedSeq) {
+      if (kind === 'noted') this.uncompared.push(head);
+      return;
+    }
     if (row && head.seq === row.prunedSeq) {
       if (head.hash !== row.prunedHash) this.#add(flaw);
       return;

@@ -2,8 +2,10 @@ import type { AddressInfo } from 'node:net';
 import fastifyCookie from '@fastify/cookie';
 import fastifyRateLimit from '@fastify/rate-limit';
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify';
+import { Connections } from '../ops/connections.js';
 import { StoreError } from '../store/store-error.js';
 import { addressOf, basePath } from './address.js';
+import { WrongFilter } from './filters.js';
 import { guard, refuse } from './guard.js';
 import { Metrics } from './monitoring/metrics.js';
 import { People } from './people.js';
@@ -61,7 +63,7 @@ export async function startDesk(parts: DeskParts): Promise<Desk> {
   const tools = new DeskTools(parts, basePath(publicUrl), people, sessions, metrics);
   const app = await build(parts, tools);
   let address = addressOf(publicUrl, port);
-  guard(app, { address: () => address, people, sessions, settings: settings.desk });
+  guard(app, { address: () => address, people, sessions, settings: settings.desk, cookie: tools.sessionCookie });
   for (const route of routes) addRoute(app, route, tools);
   app.addHook('preClose', async () => tools.live.close());
   app.addHook('onClose', async () => metrics.close());
@@ -85,7 +87,10 @@ async function build({ context: { log }, secrets: _ }: DeskParts, { base }: Desk
     routerOptions: { maxParamLength: 3_100, ignoreTrailingSlash: false },
     frameworkErrors: (_error, _request, reply) => refuse(reply, 400, 'The address makes no sense.'),
   });
-  app.server.maxConnections = mostConnections;
+  const connections = new Connections(mostConnections);
+  app.server.on('connection', (socket) => connections.add(socket));
+  // The whole request has come: a form is read before this.
+  app.addHook('preHandler', async (request, reply) => connections.serves(request.raw.socket, reply.raw));
   app.decorate('deskBase', base);
   app.addHook('onSend', async (_request, reply) => {
     reply.headers(safeHeaders);
@@ -103,6 +108,7 @@ async function build({ context: { log }, secrets: _ }: DeskParts, { base }: Desk
   app.setErrorHandler((error: FastifyError, _request, reply) => {
     const { statusCode = 500 } = error;
     if (statusCode === 429) return refuse(reply, 429, 'Too many tries to sign in. Wait a minute, then try again.');
+    if (error instanceof WrongFilter) return refuse(reply, 400, error.message);
     if (statusCode < 500) return refuse(reply, statusCode, 'The request makes no sense.');
     const isStore = error instanceof StoreError;
     log.error('A page of the desk failed', { error: error.message });

@@ -5,6 +5,27 @@ import type { MessageFilter } from '../operator/list-messages.js';
 import { messageStates, parkClasses } from '../outbound/outbox/message.js';
 import type { Tx } from '../store/store.js';
 
+/** A filter that names a value which does not exist. The message says which. */
+export class WrongFilter extends Error {
+  override readonly name = 'WrongFilter';
+}
+
+/**
+ * The value of a filter that has a few values; undefined: it is not set.
+ * @throws WrongFilter for any other value, because to ignore it would show, or prepare, more than was asked for
+ */
+export function choiceIn<Value extends string>(
+  query: URLSearchParams,
+  name: string,
+  values: readonly Value[],
+): Value | undefined {
+  const given = query.get(name);
+  if (given === null || given === '') return undefined;
+  const found = values.find((one) => one === given);
+  if (found === undefined) throw new WrongFilter(`There is no such value of the filter ${name}.`);
+  return found;
+}
+
 /** Text of a filter, as a person typed it. */
 export function textIn(query: URLSearchParams, name: string): string | undefined {
   return query.get(name)?.trim().slice(0, 255) || undefined;
@@ -14,7 +35,7 @@ export function textIn(query: URLSearchParams, name: string): string | undefined
 export function nameIn(query: URLSearchParams, settings: Settings): { name: string; naming: Naming } | null {
   const name = textIn(query, 'key');
   if (name === undefined) return null;
-  const entity = entities.find((one) => one === query.get('entity'));
+  const entity = choiceIn(query, 'entity', entities);
   return { name, naming: { by: 'any', entity, sources: sourceNames(settings) } };
 }
 
@@ -30,15 +51,13 @@ export async function listedBy(
 }
 
 /**
- * The filter that the address of a page of the outbox names, but for the name of a record. A filter that makes no sense
- * is ignored. Pure.
+ * The filter that the address of a page of the outbox names, but for the name of a record. Pure.
+ * @throws WrongFilter
  */
 export function filterOf(query: URLSearchParams): MessageFilter {
-  const pick = <Value extends string>(name: string, values: readonly Value[]) =>
-    values.find((one) => one === query.get(name));
-  const state = pick('state', messageStates);
-  const entity = pick('entity', entities);
-  const parkClass = pick('class', parkClasses);
+  const state = choiceIn(query, 'state', messageStates);
+  const entity = choiceIn(query, 'entity', entities);
+  const parkClass = choiceIn(query, 'class', parkClasses);
   const reasonLike = textIn(query, 'reason');
   return {
     ...(state && { states: [state] }),

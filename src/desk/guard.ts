@@ -20,13 +20,13 @@ declare module 'fastify' {
   }
 }
 
-export const cookieName = 'waybill_desk';
-
 interface Doorkeeper {
   address: () => Address;
   people: People;
   sessions: Sessions;
   settings: DeskSettings;
+  /** The name of the session's cookie. */
+  cookie: string;
 }
 
 /** Lets a request through to its route, or answers it. A route without an `access` of its own is closed. */
@@ -74,11 +74,14 @@ export function accessProblem(access: Access | undefined, person: Person | null)
   return null;
 }
 
-function personOf({ headers, cookies }: FastifyRequest, { people, sessions, settings }: Doorkeeper): Person | null {
+function personOf(
+  { headers, cookies }: FastifyRequest,
+  { people, sessions, settings, cookie }: Doorkeeper,
+): Person | null {
   const bearer = /^Bearer ([\x21-\x7e]{16,512})$/.exec(headers.authorization ?? '')?.[1];
   if (bearer !== undefined) return asPerson(people.findByToken(bearer), null);
 
-  const id = cookies[cookieName];
+  const id = cookies[cookie];
   const session = id === undefined ? null : sessions.find(id);
   if (session !== null && id !== undefined) {
     const user = people.find(session.name);

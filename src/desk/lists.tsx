@@ -11,7 +11,7 @@ import { masker, personalValues } from '../operator/values/personal-data.js';
 import type { Tx } from '../store/store.js';
 import { factsInWords, tell } from '../words/words.js';
 import { sendCsv } from './csv.js';
-import { listedBy, nameIn, queryOf, textIn } from './filters.js';
+import { choiceIn, filterOf, listedBy, nameIn, queryOf, textIn } from './filters.js';
 import { refuse } from './guard.js';
 import { Audit } from './pages/audit.js';
 import { Invoices } from './pages/invoices.js';
@@ -58,6 +58,8 @@ async function coverFor(request: FastifyRequest, tools: DeskTools) {
 export const sendOutbox: Handler = async (request, reply, tools) => {
   const { store, settings } = tools.parts.context;
   const query = queryOf(request);
+  // Before the answer begins: a filter that makes no sense can be refused only then.
+  filterOf(query);
   const iso = isoFormatter(settings.erp.timeZone);
   const columns = ['id', 'entity', 'key', 'number', 'revision', 'operation', 'state', 'class', 'reason', 'tries'];
   const head = [...columns, 'captured', 'closed', 'serviceId'];
@@ -103,6 +105,7 @@ export const showAudit: Handler = async (request, reply, tools) => {
 export const sendAudit: Handler = async (request, reply, tools) => {
   const { store, settings } = tools.parts.context;
   const query = queryOf(request);
+  choiceIn(query, 'entity', entities);
   const iso = isoFormatter(settings.erp.timeZone);
   const coverOf = await coverFor(request, tools);
   const columns = ['id', 'at', 'event', 'outcome', 'entity', 'sourceKey', 'messageId', 'attemptId', 'actor', 'detail'];
@@ -134,7 +137,7 @@ export const sendAudit: Handler = async (request, reply, tools) => {
 };
 
 async function auditFilter(tx: Tx, query: URLSearchParams, settings: Settings): Promise<AuditFilter> {
-  const entity = entities.find((one) => one === query.get('entity'));
+  const entity = choiceIn(query, 'entity', entities);
   const [event, outcome] = [textIn(query, 'event'), textIn(query, 'outcome')];
   const filter: AuditFilter = { ...(entity && { entity }), ...(event && { event }), ...(outcome && { outcome }) };
   const asked = nameIn(query, settings);
@@ -160,7 +163,7 @@ export const showInvoices: Handler = async (request, reply, tools) => {
 const invoiceListNames = ['due', 'credit', 'held', 'left'] as const;
 
 function listIn(query: URLSearchParams) {
-  return invoiceListNames.find((one) => one === query.get('list')) ?? 'due';
+  return choiceIn(query, 'list', invoiceListNames) ?? 'due';
 }
 
 function placeIn(query: URLSearchParams) {

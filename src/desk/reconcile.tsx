@@ -117,7 +117,7 @@ export async function sendReport(
   tools: DeskTools,
 ): Promise<FastifyReply> {
   const { file } = request.params as { file: string };
-  const end = ends[file];
+  const end = ends.get(file);
   const run = await runOf(queryOf(request), tools);
   if (end === undefined || run?.state !== 'done') return refuse(reply, 404, 'There is no such report.');
   const { store, settings } = tools.parts.context;
@@ -145,11 +145,11 @@ export async function sendReport(
     .send(Readable.from(textsOf(written)));
 }
 
-const ends: Record<string, ReportEnd> = {
-  'report.html': '.html',
-  'differences.csv': '-differences.csv',
-  'sums.csv': '-sums.csv',
-};
+const ends: ReadonlyMap<string, ReportEnd> = new Map([
+  ['report.html', '.html'],
+  ['differences.csv', '-differences.csv'],
+  ['sums.csv', '-sums.csv'],
+]);
 
 async function* textsOf(parts: AsyncIterable<{ text: string }>): AsyncGenerator<string> {
   for await (const { text } of parts) yield text;

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ownPath } from './address.js';
-import { cookieName } from './guard.js';
 import { themes } from './pages/layout.js';
 import { signInPage } from './pages/sign-in.js';
 import { type DeskTools, htmlType, personOf, themeCookie } from './tools.js';
@@ -34,14 +33,14 @@ export async function signIn(request: FastifyRequest, reply: FastifyReply, tools
   }
   await tools.audit(user, 'sign_in');
   const id = sessions.begin(user.name, user.proof);
-  return reply.setCookie(cookieName, id, cookieFor(request, base)).redirect(next, 303);
+  return reply.setCookie(tools.sessionCookie, id, cookieFor(request, base)).redirect(next, 303);
 }
 
 export async function signOut(request: FastifyRequest, reply: FastifyReply, tools: DeskTools): Promise<FastifyReply> {
-  const id = request.cookies[cookieName];
+  const id = request.cookies[tools.sessionCookie];
   if (id !== undefined) tools.sessions.end(id);
   await tools.audit(personOf(request), 'sign_out');
-  return reply.clearCookie(cookieName, cookieFor(request, tools.base)).redirect(`${tools.base}sign-in`, 303);
+  return reply.clearCookie(tools.sessionCookie, cookieFor(request, tools.base)).redirect(`${tools.base}sign-in`, 303);
 }
 
 export async function switchTheme(

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ComponentChildren } from 'preact';
 import { appendAudit } from '../audit/audit-log.js';
 import { lastAuditId } from '../audit/read-audit.js';
+import type { Settings } from '../config/settings.js';
 import type { Entity } from '../model/record.js';
 import { timeFormatter } from '../operator/format.js';
 import { readNotices } from '../operator/read-notices.js';
@@ -45,6 +47,7 @@ export class DeskTools {
   readonly time: (ms: number) => string;
   readonly actions: KeptPreviews;
   readonly live: Live;
+  readonly sessionCookie: string;
 
   constructor(
     readonly parts: DeskParts,
@@ -54,6 +57,7 @@ export class DeskTools {
     readonly metrics: Metrics,
   ) {
     this.time = timeFormatter(parts.context.settings.erp.timeZone);
+    this.sessionCookie = sessionCookieOf(parts.context.settings);
     this.live = new Live(parts.context, this.time);
     this.actions = new KeptPreviews(() => parts.context.nowMs());
   }
@@ -124,6 +128,12 @@ export class DeskTools {
     const at = this.parts.context.actor.lastIndexOf('@');
     return `${name} (desk)${at < 0 ? '' : this.parts.context.actor.slice(at)}`;
   }
+}
+
+/** Browsers send a cookie to every port of a host, so that each installation of a machine has a name of its own. */
+function sessionCookieOf({ installation, desk }: Settings): string {
+  const own = `${installation} ${desk.port} ${desk.publicUrl ?? ''}`;
+  return `waybill_desk_${createHash('sha256').update(own).digest('hex').slice(0, 12)}`;
 }
 
 /** The person who asks, behind the guard. */

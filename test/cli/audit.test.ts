@@ -143,6 +143,26 @@ describe('waybill audit', () => {
       expect((await waybill('audit', '--csv', '--json')).code).to.equal(2);
     });
 
+    it('is not said to agree with a noted head whose lines are gone', async () => {
+      const { configDir, app } = installation;
+      await append(1, 'one', 3);
+      const heads = join(configDir, 'heads.txt');
+      const { stdout: head } = await waybill('audit', 'head');
+      writeFileSync(heads, head);
+      await append(2, 'two', 2);
+      expect((await waybill('audit', 'verify', '--heads', heads)).code).to.equal(0);
+      await app.store.transaction('forge a checkpoint', async (tx) => {
+        const [line] = await tx.rows<{ hash: string }>('SELECT hash FROM audit_log WHERE seq=4');
+        await tx.run('UPDATE audit_chain SET pruned_seq=4, pruned_hash=?', [line?.hash ?? '']);
+        await tx.run('DELETE FROM audit_log WHERE seq<=4');
+      });
+      const { code, stdout } = await waybill('audit', 'verify', '--heads', heads);
+      expect(code).to.equal(3);
+      expect(stdout).to.contain('1 of 1 noted heads could not be compared');
+      expect((await json('audit', 'verify', '--heads', heads)).uncompared).to.deep.equal([head.trim()]);
+      expect((await waybill('audit', 'verify')).code).to.equal(0);
+    });
+
     it('is proven to be whole, here and in a file without Waybill, until a line is changed', async () => {
       ensure('python');
       const { configDir, app } = installation;
@@ -167,6 +187,7 @@ describe('waybill audit', () => {
         lines: 5,
         chains: 1,
         flaws: [],
+        uncompared: [],
       });
       const file = join(configDir, 'audit.txt');
       expect((await waybill('audit', 'export', file)).stdout).to.equal(`5 lines are in ${file}.\n`);

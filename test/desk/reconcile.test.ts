@@ -97,6 +97,8 @@ onAnyLab('a comparison of both sides at the desk', (kit) => {
     expect(rows[0]?.[8]).to.equal('-500');
 
     const run = /reconcile\/report\.html\?run=(\d+)/.exec((await anna.open('reconcile')).body)?.[1];
+    for (const inherited of ['__proto__', 'constructor', 'toString', 'hasOwnProperty'])
+      expect((await anna.open(`reconcile/${inherited}?run=${run}`)).status).to.equal(404);
     const report = await anna.open(`reconcile/report.html?run=${run}`);
     expect(report.headers['content-disposition']).to.equal('attachment; filename="waybill-orders-all.html"');
     for (const file of ['differences', 'sums']) {

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Desk } from '../../src/desk/desk.js';
@@ -52,6 +54,58 @@ onAnyStore('the door of the desk', (kit) => {
     expect((await ask(`${desk.url}nothing`)).headers.location).to.match(/^\/sign-in/);
   });
 
+  it('knows the session of its own installation alone, so that two desks of one machine sign nobody out', async () => {
+    await start();
+    await browser.signIn('anna');
+    const [[name, id] = ['', '']] = [...browser.cookies];
+    expect((await browser.open('')).status).to.equal(200);
+    // Another desk on this host has set its cookie meanwhile.
+    browser.cookies.set(`${name.slice(0, -12)}000000000000`, 'of another desk');
+    browser.cookies.set('waybill_desk', 'of another desk');
+    expect((await browser.open('')).status).to.equal(200);
+    expect(browser.cookies.get(name)).to.equal(id);
+  });
+
+  it('stays open for a request that is whole, however many connections are silent or send half of one', async () => {
+    await start();
+    const { port, hostname } = new URL(desk.url);
+    const sockets: Socket[] = [];
+    try {
+      for (let n = 0; n < 300; n++) {
+        const socket = connect(Number(port), hostname).on('error', () => undefined);
+        await once(socket, 'connect');
+        if (n % 2 === 0) socket.write('POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf');
+        sockets.push(socket);
+      }
+      expect((await ask(`${desk.url}healthz`)).status).to.equal(200);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+  });
+
+  it('refuses a filter that names a value which does not exist, instead of showing all', async () => {
+    await start();
+    await browser.signIn('anna');
+    for (const path of [
+      'outbox?state=parkd',
+      'outbox.csv?state=parkd',
+      'outbox?entity=orders',
+      'outbox.csv?class=hold',
+      'invoices?list=credits',
+      'invoices.csv?list=credits',
+      'invoices.csv?list=__proto__',
+      'audit?entity=invoice',
+      'audit.csv?entity=Order',
+      'act?action=discard&state=parkd&class=held',
+    ]) {
+      const answer = await browser.open(path);
+      expect([path, answer.status]).to.deep.equal([path, 400]);
+      expect(answer.body).to.contain('There is no such value of the filter ');
+    }
+    for (const path of ['outbox?state=&entity=', 'outbox.csv?state=parked', 'invoices?list='])
+      expect([path, (await browser.open(path)).status]).to.deep.equal([path, 200]);
+  });
+
   it('lets a route without an access of its own be used by nobody', () => {
     const person = { name: 'anna', role: 'act', csrf: null } as const;
     expect(accessProblem(undefined, person)).to.equal('This page is closed.');
@@ -77,7 +131,9 @@ onAnyStore('the door of the desk', (kit) => {
     await start();
     const answer = await browser.post('sign-in', { name: 'anna', password, next: '/needs-a-person' });
     expect([answer.status, answer.headers.location]).to.deep.equal([303, '/needs-a-person']);
-    expect(answer.headers['set-cookie']?.[0]).to.match(/^waybill_desk=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
+    expect(answer.headers['set-cookie']?.[0]).to.match(
+      /^waybill_desk_[0-9a-f]{12}=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
+    );
     const page = await browser.open('');
     expect(page.status).to.equal(200);
     expect(page.body).to.contain('anna (may act)');

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { WebhookSettings } from '../../config/sections/webhooks.js';
+import { Connections } from '../../ops/connections.js';
 import type { WebhookHandler } from './webhook-handler.js';
 
 export interface WebhookListener {
@@ -61,41 +62,6 @@ export async function listenForWebhooks(
         setTimeout(() => server.closeAllConnections(), closeWithinMs).unref();
       }),
   };
-}
-
-/**
- * At most so many at once. Connections that have not sent a whole request make room, the longest first: a stranger who
- * opens connections and is silent, or sends drop by drop, can not keep out a sender that has something to say.
- */
-class Connections {
-  readonly #open = new Set<Socket>();
-  /** Those that no whole request has come from, in the order in which they began to wait for one. */
-  readonly #waiting = new Set<Socket>();
-
-  constructor(private readonly most: number) {}
-
-  add(socket: Socket): void {
-    this.#open.add(socket);
-    this.#waiting.add(socket);
-    socket.once('close', () => this.#remove(socket));
-    const [longest] = this.#waiting;
-    if (this.#open.size <= this.most || longest === undefined) return;
-    this.#remove(longest);
-    longest.destroy();
-  }
-
-  /** A whole request has come; the connection waits for another one when it is answered. */
-  serves(socket: Socket, response: ServerResponse): void {
-    this.#waiting.delete(socket);
-    response.once('close', () => {
-      if (this.#open.has(socket)) this.#waiting.add(socket);
-    });
-  }
-
-  #remove(socket: Socket): void {
-    this.#open.delete(socket);
-    this.#waiting.delete(socket);
-  }
 }
 
 function serve(

@@ -8,13 +8,15 @@ export interface AuditProof {
   lines: number;
   chains: number;
   flaws: readonly Flaw[];
+  /** Noted heads that could not be compared, because their lines were pruned. */
+  uncompared: readonly Head[];
 }
 
 const pageSize = 2_000;
 
 /**
  * Follows all chains of the log, page by page, beside what is written meanwhile.
- * @param noted heads that must be in the log, or before a checkpoint
+ * @param noted heads that must be in the log; those before a checkpoint can't be compared
  */
 export async function verifyAudit(store: Store, noted: readonly Head[] = []): Promise<AuditProof> {
   const before = await readChains(store);
@@ -24,7 +26,8 @@ export async function verifyAudit(store: Store, noted: readonly Head[] = []): Pr
   const flaws = verifier.end((chain) => after.get(chain)?.headSeq ?? 0);
   // Lines that were pruned meanwhile are not missing: the checkpoint is another one.
   if (flaws.length > 0 && isPruned(before, [...after.values()])) return verifyAudit(store, noted);
-  return { lines: verifier.lines, chains: before.length, flaws };
+  const { lines, uncompared } = verifier;
+  return { lines, chains: before.length, flaws, uncompared };
 }
 
 /** The heads of all chains, to be noted down elsewhere. */
