@@ -2,9 +2,11 @@ import { expect } from 'chai';
 import { confirmMessages } from '../../src/operator/actions/held-changes.js';
 import { RekeyRefused } from '../../src/operator/actions/rekey.js';
 import { rekeyRecord } from '../../src/operator/actions/rekey-record.js';
+import { recover } from '../../src/operator/recover.js';
 import { editSampleLine, insertSampleOrder } from '../support/change-sample-erp.js';
 import { forged } from '../support/forged.js';
 import { type Lab, onAnyLab } from '../support/jobs/job-lab.js';
+import { exportOf, exportRows, holdAsLost, loseEverything } from '../support/jobs/lost-store.js';
 import { say } from '../support/jobs/say.js';
 
 onAnyLab('a record whose key changed in the ERP', (kit) => {
@@ -77,6 +79,27 @@ onAnyLab('a record whose key changed in the ERP', (kit) => {
     await lab.changeErp('UPDATE sales_order_lines SET qty=4 WHERE order_id=?', [to]);
     await works(lab);
     expect(lab.sandbox.ledger().orders).to.deep.equal(before.orders);
+  });
+
+  it('is still held, and finds its way by `rekey`, after a recovery of the lost store', async () => {
+    const { lab, from, to, serviceId } = await start();
+    const exported = exportOf(await exportRows(kit));
+    const before = lab.sandbox.ledger().orders;
+    await rename(lab, from, to);
+    for (let sweep = 0; sweep < 2; sweep++) await works(lab);
+    await loseEverything(kit);
+    await holdAsLost(kit);
+    await recover(lab.context, lab.reader, { fate: { to: 'parked' }, bindings: exported, reason: 'a test' });
+    for (let sweep = 0; sweep < 3; sweep++) await works(lab);
+    expect(lab.sandbox.ledger().orders).to.have.length(before.length);
+    const created = (await open()).find(({ source_key: key }) => key === to);
+    expect(created).to.include({ operation: 'create', state: 'parked', park_class: 'unproven' });
+    expect(created?.reason).to.contain(`waybill rekey orders ${from} ${to}`);
+    expect(await keyed(lab, from, to)).to.include({ serviceId });
+    for (let sweep = 0; sweep < 2; sweep++) await works(lab);
+    expect(await open()).to.deep.equal([]);
+    expect(lab.sandbox.ledger().deleted).to.deep.equal([]);
+    expect(lab.sandbox.ledger().orders).to.have.length(before.length);
   });
 
   it('is not removed at the service while its row under the new key can not be sent', async () => {

@@ -27,6 +27,8 @@ export interface RecordFacts extends RowFacts, RestoreFacts {
   mapping_changed: NoData;
   /** `from` had the number or code of this record and is gone from the ERP, where `to` has it now. */
   seems_renamed: { entity: Entity; from: string; to: string };
+  /** A removal after a recovery: the ERP can't be asked whether the record goes on under another key. */
+  name_unknown: { entity: Entity };
   /** A row that says it goes on for another record. `spelled`: that one's key as the store has it. */
   replaces_record: {
     entity: Entity;

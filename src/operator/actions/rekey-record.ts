@@ -5,7 +5,7 @@ import { shellWord } from '../../model/shell-word.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { acquireCaptureLease } from '../../outbound/capture/capture-result.js';
 import { type KnownRecord, knownRecords } from '../../outbound/capture/known-records.js';
-import { moveRecord, unsentMessages } from '../../outbound/capture/move-record.js';
+import { moveRecord, neverSentHere, unsentMessages } from '../../outbound/capture/move-record.js';
 import { newestOf } from '../../outbound/capture/replaced-records.js';
 import { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { dateReasons } from '../../outbound/recovery/rename-records.js';
@@ -112,7 +112,7 @@ async function readFacts(tx: Tx, { entity, from, to }: RecordRekey): Promise<Omi
   );
   const sent = await tx.value(
     `SELECT id FROM outbox_message WHERE entity=? AND source_key=?
-        AND (first_sent_at IS NOT NULL OR state IN ('sending','in_doubt','delivered')) LIMIT 1`,
+        AND (NOT ${neverSentHere} OR state IN ('sending','in_doubt','delivered')) LIMIT 1`,
     [entity, to],
   );
   const of = (key: string) => ({

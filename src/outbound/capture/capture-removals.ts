@@ -20,7 +20,7 @@ import type { TouchedRecord } from './capture-page.js';
 import { type KnownRecord, knownRecords, knownSpellings } from './known-records.js';
 import { noteLeftOrders } from './left-orders.js';
 import { decideRemoval, replacesRecord } from './next-revision.js';
-import { findRenamed, lastRecords } from './removed-records.js';
+import { findRenamed, lastRecords, renamedReason } from './removed-records.js';
 
 /**
  * The questions of delivery before a removal leaves: is the record back, or does it go on under another key, and of
@@ -189,8 +189,8 @@ interface RemovedRecord {
   because: Removal;
   /** The record as it was wanted last, as JSON; null: nothing is known of it. */
   last: string | null;
-  /** Key of the row that seems to be this record under another key. */
-  renamedTo: string | undefined;
+  /** As `findRenamed` found it. */
+  renamedTo: string | null | undefined;
 }
 
 /** Plans the message that removes a record, or the withdrawal of its create. Pure. */
@@ -213,8 +213,7 @@ function planRemoval(
   const { operation, revision, generation, supersedes } = decision;
   const isReplaced = replacesRecord(context.settings, entity);
   const wouldClear = patched !== null && isReplaced && !isWholeRecord(entity, patched);
-  const isRenamed: RecordFact | null =
-    renamedTo === undefined ? null : { code: 'seems_renamed', entity, from: sourceKey, to: renamedTo };
+  const isRenamed = renamedTo === undefined ? null : renamedReason(entity, sourceKey, renamedTo);
   const held =
     isRenamed ??
     holdReason({

@@ -4,6 +4,7 @@ import { renameKeys, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { writeStoreInfo } from '../../store/store-info.js';
 import { keepGenerations, refreshBindings } from '../outbox/bindings.js';
+import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { renameRecords, restartRecords } from '../recovery/rename-records.js';
 
@@ -40,10 +41,16 @@ export async function moveRecord(tx: Tx, { entity, from, to, ...used }: Move, no
   return unsent.length;
 }
 
+/**
+ * This store never sent it. A recovery may have left open whether another one did: a person who says that it is a known record has
+ * looked at the service.
+ */
+export const neverSentHere = `(first_sent_at IS NULL OR (state='parked' AND attempts=0 AND first_sent_at=${sentUnknownWhen}))`;
+
 /** The messages under the new key, and the removal that followed from the absence of the old one. */
 export async function unsentMessages(tx: Tx, entity: Entity, from: string, to: string): Promise<number[]> {
   const rows = await tx.rows<{ id: number }>(
-    `SELECT id FROM outbox_message WHERE entity=? AND state IN ('pending','parked') AND first_sent_at IS NULL
+    `SELECT id FROM outbox_message WHERE entity=? AND state IN ('pending','parked') AND ${neverSentHere}
         AND (source_key=? OR (source_key=? AND removal IS NOT NULL))`,
     [entity, to, from],
   );

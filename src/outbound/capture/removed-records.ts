@@ -1,8 +1,10 @@
 import type { ErpReader, Namesake } from '../../erp/erp-reader.js';
+import type { RecordFact } from '../../model/facts/records.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
+import { readStoreInfo } from '../../store/store-info.js';
 import type { MessageState } from '../outbox/message.js';
 import { changedIdentity } from './brake.js';
 import { acknowledgedRecords, type KnownRecord } from './known-records.js';
@@ -35,17 +37,23 @@ export async function lastRecords(
 
 /**
  * Finds the key under which each of these records, whose rows are gone, seems to go on in the ERP: another row has its number or
- * code, and the same identity as far as both are known. That row may be one that can't be sent now, such as a draft.
+ * code, and the same identity as far as both are known. That row may be one that can't be sent now, such as a draft. Null: after a
+ * recovery nothing tells the number or code of the record, so that the ERP can not be asked.
  */
 export async function findRenamed(
   { store }: Pick<JobContext, 'store'>,
   reader: Pick<ErpReader, 'namesakes'>,
   entity: Entity,
   keys: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, string | null>> {
   if (keys.length === 0) return new Map();
-  const known = await store.read('read the names of records that are gone', (tx) => namesOf(tx, entity, keys));
-  if (known.size === 0) return new Map();
+  const { known, isRecovered } = await store.read('read the names of records that are gone', async (tx) => ({
+    known: await namesOf(tx, entity, keys),
+    isRecovered: (await readStoreInfo(tx, 'recovered_to')) !== null,
+  }));
+  const nameless = isRecovered ? keys.filter((key) => !known.has(key)) : [];
+  const unknown = new Map<string, null>(nameless.map((key) => [key, null]));
+  if (known.size === 0) return unknown;
   const names = new Map([...known].map(([key, { name }]) => [key, name]));
   const namesakes = await reader.namesakes(entity, names);
   const same = [...namesakes].flatMap(([key, rows]) => {
@@ -53,10 +61,16 @@ export async function findRenamed(
     const isSame = (row: Namesake) => changedIdentity(identity, row.identity) === null;
     return rows.flatMap((row) => (row.sourceKey !== key && isSame(row) ? [{ from: key, to: row.sourceKey }] : []));
   });
-  if (same.length === 0) return new Map();
+  if (same.length === 0) return unknown;
   const others = [...new Set(same.map(({ to }) => to))];
   const own = await store.read('look which rows are records of their own', (tx) => ownRecords(tx, entity, others));
-  return new Map(same.filter(({ to }) => !own.has(to)).map(({ from, to }) => [from, to]));
+  const renamed = same.filter(({ to }) => !own.has(to)).map(({ from, to }) => [from, to] as const);
+  return new Map<string, string | null>([...unknown, ...renamed]);
+}
+
+/** Why the removal of a record waits for a person. @param to as `findRenamed` found it */
+export function renamedReason(entity: Entity, from: string, to: string | null): RecordFact {
+  return to === null ? { code: 'name_unknown', entity } : { code: 'seems_renamed', entity, from, to };
 }
 
 /** The number of each order, or the code of each customer, with what never changes of it. */

@@ -9,7 +9,7 @@ import { factColumns } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
-import { confirmedRemovals, findRenamed } from '../capture/removed-records.js';
+import { confirmedRemovals, findRenamed, renamedReason } from '../capture/removed-records.js';
 import { advanceBindings } from '../outbox/bindings.js';
 import {
   keyFieldFor,
@@ -315,13 +315,12 @@ export class Claims {
     return { ...presence, renamed: await findRenamed(this.context, this.erp, entity, goneKeys) };
   }
 
-  async #holdRenamed(entity: Entity, held: readonly UnaskedRemoval[], renamed: ReadonlyMap<string, string>) {
+  async #holdRenamed(entity: Entity, held: readonly UnaskedRemoval[], renamed: ReadonlyMap<string, string | null>) {
     const { actor, nowMs } = this.context;
     await this.lease.write('hold removals of records that go on under another key', async (tx) => {
       const lines: AuditEntry[] = [];
       for (const { id: messageId, sourceKey } of held) {
-        const to = renamed.get(sourceKey) as string;
-        const reason: Fact = { code: 'seems_renamed', entity, from: sourceKey, to };
+        const reason = renamedReason(entity, sourceKey, renamed.get(sourceKey) ?? null);
         await holdMessages(tx, [messageId], reason);
         lines.push({ event: 'parked', outcome: 'held', entity, sourceKey, messageId, actor, detail: { reason } });
       }

@@ -1,5 +1,5 @@
 import type { Entity } from '../../model/record.js';
-import type { Row } from '../../store/rows.js';
+import { placeholders, type Row } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 
 /** Bindings with every column they have, as they are exported and imported. */
@@ -24,7 +24,21 @@ export interface ClosedBindingRow extends Row {
 
 /** Rows of an entity in the order of their keys, after `afterKey`. */
 export async function bindingsAfter(tx: Tx, entity: Entity, afterKey: string, limit: number): Promise<BindingRow[]> {
-  return rowsAfter(tx, 'binding', entity, afterKey, limit);
+  const rows = await rowsAfter<BindingRow>(tx, 'binding', entity, afterKey, limit);
+  return entity === 'order' ? withNumbers(tx, rows) : rows;
+}
+
+/** An order's number lies with its messages until these are pruned. Without it a lost store would not see that a key was renamed. */
+async function withNumbers(tx: Tx, rows: readonly BindingRow[]): Promise<BindingRow[]> {
+  if (rows.length === 0) return [];
+  const keys = rows.map(({ source_key }) => source_key);
+  const named = await tx.rows<{ sourceKey: string; number: string }>(
+    `SELECT source_key, number FROM outbox_message
+      WHERE entity='order' AND number IS NOT NULL AND source_key IN ${placeholders(keys.length)} ORDER BY revision`,
+    keys,
+  );
+  const numbers = new Map(named.map(({ sourceKey, number }) => [sourceKey, number]));
+  return rows.map((row) => ({ ...row, number: numbers.get(row.source_key) ?? row.number ?? null }));
 }
 
 /** The same of what was removed at the service. */

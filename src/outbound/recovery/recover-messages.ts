@@ -2,6 +2,7 @@ import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { ClockReading } from '../../store/clock.js';
+import { factOf } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfos, writeStoreInfo } from '../../store/store-info.js';
@@ -116,13 +117,30 @@ async function auditEach(tx: Tx, ids: readonly number[], entry: AuditEntry, nowM
  * each.
  */
 export async function doubtParkedCreates(tx: Tx, actor: string, nowMs: number): Promise<number> {
-  const reason: Fact = { code: 'perhaps_released_before_loss' };
   const batches = await lockBatches(tx, parkedCreate);
   for (const ids of batches) {
-    await auditEach(tx, ids, { event: 'parked', outcome: 'unproven', actor, detail: { reason } }, nowMs);
-    await parkAsUnproven(tx, 'parked', ids, reason);
+    const known = await perhapsKnown(tx, ids);
+    for (const [id, before] of known)
+      await doubtParked(tx, [id], { code: 'perhaps_released_before_loss', before }, actor, nowMs);
+    const others = ids.filter((id) => !known.has(id));
+    if (others.length > 0) await doubtParked(tx, others, { code: 'perhaps_released_before_loss' }, actor, nowMs);
   }
   return batches.flat().length;
+}
+
+async function doubtParked(tx: Tx, ids: readonly number[], reason: Fact, actor: string, nowMs: number): Promise<void> {
+  await auditEach(tx, ids, { event: 'parked', outcome: 'unproven', actor, detail: { reason } }, nowMs);
+  await parkAsUnproven(tx, 'parked', ids, reason);
+}
+
+/** Those that were held because they may be known records under other keys: a person still has to know which ones. */
+async function perhapsKnown(tx: Tx, ids: readonly number[]): Promise<Map<number, Fact>> {
+  const rows = await tx.rows<{ id: number; reasonCode: string; reasonData: string | null }>(
+    `SELECT id, reason_code, reason_data FROM outbox_message
+      WHERE id IN ${placeholders(ids.length)} AND reason_code IN ('seems_renamed','replaces_record') ORDER BY id`,
+    ids,
+  );
+  return new Map(rows.map(({ id, reasonCode, reasonData }) => [id, factOf(reasonCode, reasonData) as Fact]));
 }
 
 /**

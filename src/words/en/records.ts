@@ -47,6 +47,10 @@ export const recordWords: WordsFor<RecordFacts> = {
     text: `renamed? ${from} had this ${entity === 'order' ? 'number' : 'code'} and is not found in the ERP any more, where ${to} has it now`,
     remedy: `${rekey(entity, from, to)} if it is the same ${entity}, or confirm it if it is another.`,
   }),
+  name_unknown: ({ entity }) => ({
+    text: `its row is gone from the ERP, and the recovery left nothing of its ${entity === 'order' ? 'number' : 'code'} by which the ERP could be asked whether it goes on under another key`,
+    remedy: `\`waybill rekey ${pluralOf(entity)} OLD NEW\` if it goes on under another key, or confirm it if it was removed.`,
+  }),
   replaces_record: ({ entity, from, to, spelled, because, rival }) => {
     const why = because === 'spelled_otherwise' ? `which may be ${spelled} in another spelling` : named[because](rival);
     return {

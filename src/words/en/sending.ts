@@ -124,8 +124,11 @@ export const sendingWords: WordsFor<SendingFacts> = {
     isProvable
       ? 'It may have been sent before the store was lost.'
       : 'It may have been sent before the store was lost, and nothing proves whether it exists.',
-  perhaps_released_before_loss: () =>
-    'Somebody may have let it go before the store was lost, and nothing proves whether it exists.',
+  perhaps_released_before_loss: ({ before }, say) => {
+    const text = 'Somebody may have let it go before the store was lost, and nothing proves whether it exists';
+    if (before === undefined) return `${text}.`;
+    return `${text}. Until then it was held: ${say.fact(before)} Look at the service first: it is the same only if there is one of them.`;
+  },
   keys_perhaps_forgotten: () =>
     'Customers that were sent again under their keys exist at the service already, so it may have forgotten the keys, and a resend could make a second order.',
   perhaps_respelled: () =>

@@ -135,6 +135,19 @@ onAnyLab('the remedy of what a scan finds about a record', (kit) => {
       command: /`waybill rekey orders \S+ 9001`/,
       carryOut: rekey,
     },
+    name_unknown: {
+      settings: { orders: { onDeleted: 'delete' } },
+      arrange: async ({ lab, key }) => {
+        // As the recovery by an export leaves it whose version wrote no numbers.
+        await change('DELETE FROM outbox_message WHERE source_key=?', key);
+        await change("INSERT INTO store_info (name, value) VALUES ('recovered_to', '0')");
+        await lab.changeErp('DELETE FROM sales_order_lines WHERE order_id=?', [key]);
+        await lab.changeErp('DELETE FROM sales_orders WHERE id=?', [key]);
+        await lab.capture({ sweep: true });
+      },
+      command: /confirm it/,
+      carryOut: (given) => confirm(given),
+    },
     replaces_record: {
       settings: { orders: { replaces: 'remark' } },
       arrange: async ({ lab, key }) => {
