@@ -234,8 +234,9 @@ function isChosen(variant: unknown, input: Readonly<Record<string, unknown>>): b
  */
 export function checkSettings(given: unknown, locate: Locate, known: readonly string[] = []): CheckedSettings {
   const input = withoutNulls(given, settingsNode);
-  const faults = flatten(parse(settingsSchema, input).error?.issues ?? []);
-  const sound = soundPart(settingsSchema, input);
+  const { success, data, error } = parse(settingsSchema, input);
+  const faults = flatten(error?.issues ?? []);
+  const sound = success ? data : soundPart(settingsSchema, input);
   const told: { segments: Segments; problem: ConfigurationProblem }[] = [];
   const isSamePath = (a: Segments, b: Segments) => a.length === b.length && startsWith(a, b);
   for (const { segments } of faults) {
