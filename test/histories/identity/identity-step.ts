@@ -8,6 +8,8 @@ export type Step =
   | { do: 'edit'; order: number; change: Partial<TwinOrder> }
   /** An order is cancelled, and entered anew under another key, which names the one before. */
   | { do: 'amend'; order: number }
+  /** An order is cancelled in the ERP, which removes it at the service, or wanted again. */
+  | { do: 'cancel'; order: number }
   | { do: 'recode'; customer: number; code: string }
   /** Somebody else enters a record at the service. */
   | { do: 'foreign'; entity: Entity; name: string }
@@ -23,6 +25,10 @@ export type Step =
   | { do: 'forget'; customer: string }
   /** Each row gets the key of another one, and a person says `rekey`. */
   | { do: 'move' }
+  /** A copy of the store is made. */
+  | { do: 'copy' }
+  /** The store goes back to its copy, as in a failover to a replica that is behind. */
+  | { do: 'fail-over'; lookUp: boolean }
   | { do: 'lose'; isExported: boolean; mixed: Entity | null; lookUp: boolean };
 
 const entity = fc.constantFrom<Entity>('customer', 'order');
@@ -85,6 +91,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: insert },
   { weight: 2, arbitrary: edit },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('amend' as const), order: small }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('cancel' as const), order: small }) },
   { weight: 1, arbitrary: recode },
   { weight: 1, arbitrary: foreign },
   { weight: 6, arbitrary: capture },
@@ -99,18 +106,33 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<Step>({ do: 'move' }) },
 );
 
+const sweep: Step = { do: 'capture', force: false };
+
+/** An order is removed at the service, and wanted again: what becomes of its new create may stay unknown. */
+const removal = fc
+  .record({ order: small, taken: deliver, wanted: deliver, later: fc.array(fc.oneof(forgetKeys, deliver)) })
+  .map(({ order, taken, wanted, later }): Step[] => {
+    const cancel: Step = { do: 'cancel', order };
+    return [cancel, sweep, taken, cancel, sweep, wanted, ...later];
+  });
+
+/** The store goes back behind some steps. */
+const failOver = fc
+  .record({ steps: fc.array(step, { minLength: 1, maxLength: 5 }), lookUp: fc.boolean() })
+  .map(({ steps, lookUp }): Step[] => [{ do: 'copy' }, ...steps, { do: 'fail-over', lookUp }]);
+
+const some: fc.Arbitrary<Step[]> = fc.oneof(
+  { weight: 12, arbitrary: step.map((one) => [one]) },
+  { weight: 2, arbitrary: removal },
+  { weight: 2, arbitrary: failOver },
+);
+
 /** Some orders are on their way before anything else happens, often past the lifetime of their keys: much begins there. */
 export const history: fc.Arbitrary<Step[]> = fc
   .tuple(
     fc.array(insert, { minLength: 2, maxLength: 4 }),
     deliver,
     fc.option(fc.constantFrom<Step>({ do: 'forget-keys' }, { do: 'present' })),
-    fc.array(step, { maxLength: 14, size: 'max' }),
+    fc.array(some, { maxLength: 9, size: 'max' }),
   )
-  .map(([inserts, first, later, steps]) => [
-    ...inserts,
-    { do: 'capture', force: false },
-    first,
-    ...(later ? [later] : []),
-    ...steps,
-  ]);
+  .map(([inserts, first, later, steps]) => [...inserts, sweep, first, ...(later ? [later] : []), ...steps.flat()]);

@@ -22,7 +22,7 @@ import { sharedThread } from '../../../src/v8.js';
 import { settingsAround } from '../../store/store-settings.js';
 import type { StoreKit } from '../../store/stores.js';
 import { withServiceLease } from '../../support/jobs/job-lab.js';
-import { each, exportOf, exportRows, holdAsLost } from '../../support/jobs/lost-store.js';
+import { copyStore, each, exportOf, exportRows, holdAsLost } from '../../support/jobs/lost-store.js';
 import type { Step } from './identity-step.js';
 import { TwinErp } from './twin-erp.js';
 import { type Fate, TwinService } from './twin-service.js';
@@ -61,6 +61,11 @@ export class IdentityWorld {
   readonly #named = new Set<string>();
   /** The row of the ERP that was bound to an id first. */
   readonly #owners = new Map<string, string>();
+  /** Ids that Waybill has removed at the service, as far as its store can know. */
+  readonly #gone = new Set<string>();
+  /** Rows that the last reading of the ERP met as cancelled. */
+  readonly #cancelled = new Set<string>();
+  #copy: { moves: number; amended: string; putBack: () => Promise<void> } | null = null;
   #laterMs = 0;
 
   constructor(
@@ -109,6 +114,11 @@ export class IdentityWorld {
         if (order) order.amended = (order.amended ?? 0) + 1;
         return;
       }
+      case 'cancel': {
+        const order = erp.orders[step.order];
+        if (order) order.isCancelled = !order.isCancelled;
+        return;
+      }
       case 'recode':
         Object.assign(erp.customers[step.customer] as object, { code: step.code });
         return;
@@ -137,6 +147,11 @@ export class IdentityWorld {
         return;
       case 'lose':
         return this.#lose(step);
+      case 'copy':
+        this.#copy = { ...this.#keysNow(), putBack: await copyStore(this.kit) };
+        return;
+      case 'fail-over':
+        return this.#failOver(step.lookUp);
       case 'move':
         return this.#move();
     }
@@ -146,8 +161,12 @@ export class IdentityWorld {
   async wrongNow(): Promise<string[]> {
     const wrong = this.wrong.splice(0);
     const bindings: BoundRow[] = await this.kit.rows('SELECT entity, source_key, service_id FROM binding');
+    const removed = await this.kit.rows("SELECT service_id FROM removed_id WHERE entity='order'");
+    for (const { service_id: id } of removed as BoundRow[]) this.#gone.add(id);
     for (const { entity, source_key: key, service_id: id } of bindings) {
       const name = `${entity} ${id}`;
+      if (entity === 'order' && this.#gone.has(id) && !this.#named.has(id) && !this.service.lied.has(id))
+        wrong.push(`the order ${key} is bound to ${id}, which was removed`);
       const row = this.erp.rowOf(key);
       if (row === null) continue;
       const owner = this.#owners.get(name) ?? row;
@@ -179,7 +198,8 @@ export class IdentityWorld {
       this.#laterMs += hourMs;
     }
     const wrong = await this.wrongNow();
-    for (const { key } of this.erp.orders) {
+    for (const { key, isCancelled } of this.erp.orders) {
+      if (isCancelled) continue;
       const [known] = await this.kit.rows(
         `SELECT 1 FROM outbox_message WHERE entity='order' AND source_key=? AND state IN ('pending','in_doubt','parked','discarded')
          UNION SELECT 1 FROM binding WHERE entity='order' AND source_key=?`,
@@ -216,7 +236,10 @@ export class IdentityWorld {
     const { stopped } = await capture(this.#context, this.erp, options);
     if (stopped) this.wrong.push(`the capture stopped: ${stopped.reason}`);
     if (options.filter) return;
-    for (const { key } of this.erp.orders) {
+    for (const { key, isCancelled } of this.erp.orders) {
+      if (isCancelled) this.#cancelled.add(key);
+      else this.#cancelled.delete(key);
+      if (isCancelled) continue;
       const rows = await this.kit.rows(
         "SELECT 1 FROM outbox_message WHERE entity='order' AND source_key=? UNION SELECT 1 FROM binding WHERE entity='order' AND source_key=?",
         [this.erp.orderKeyOf(key), this.erp.orderKeyOf(key)],
@@ -295,6 +318,8 @@ export class IdentityWorld {
     await this.kit.empty();
     await holdAsLost(this.kit);
     this.#owners.clear();
+    this.#gone.clear();
+    this.#copy = null;
     const fate = lookUp ? ({ to: 'in_doubt', sentSince: 1, lookUp } as const) : ({ to: 'parked' } as const);
     const result = await recover(this.#context, this.erp, { fate, bindings: rows && exportOf(rows), reason: 'a test' });
     if (!one || !other) return;
@@ -305,6 +330,23 @@ export class IdentityWorld {
     for (const line of adopted as BoundRow[])
       if (line.entity === mixed && line.source_key === other.source_key)
         this.wrong.push(`the row ${line.source_key} counts as adopted, and is not bound to ${line.service_id}`);
+  }
+
+  /** What a copy must have in common with the ERP: keys that changed since are known from an export alone. */
+  #keysNow() {
+    return { moves: this.erp.moves, amended: JSON.stringify(this.erp.orders.map(({ amended = 0 }) => amended)) };
+  }
+
+  async #failOver(lookUp: boolean): Promise<void> {
+    const now = this.#keysNow();
+    if (this.#copy?.moves !== now.moves || !now.amended.startsWith(this.#copy.amended.slice(0, -1))) return;
+    await this.#copy.putBack();
+    await holdAsLost(this.kit, { kind: 'older', reason: 'the store is an older copy' });
+    this.#owners.clear();
+    this.#gone.clear();
+    this.#copy = null;
+    const fate = lookUp ? ({ to: 'in_doubt', sentSince: 1, lookUp } as const) : ({ to: 'parked' } as const);
+    await recover(this.#context, this.erp, { fate, bindings: null, reason: 'a test' });
   }
 
   /** The person says which is which where nothing else tells it, and puts the old keys back where even that is not enough. */
@@ -366,6 +408,13 @@ export class IdentityWorld {
     // Two customers with one code are one record where the code is the id: what the other one holds is not this one's.
     const isTaken = (id: string) =>
       entity === 'customer' && bindings.some((one) => one.service_id === id && this.#rowOf(one.source_key) !== maker);
+    if (entity === 'order' && maker !== null && this.#cancelled.has(maker)) {
+      const [first] = await this.kit.rows(
+        "SELECT 1 FROM outbox_message WHERE entity='order' AND source_key=? AND state='sending' AND operation='create' AND attempts=1",
+        [this.erp.orderKeyOf(maker)],
+      );
+      if (first) this.wrong.push(`the order ${maker} was sent for the first time, and is cancelled in the ERP`);
+    }
     if (this.service.of(entity).some((one) => one.maker === maker && !isTaken(one.id)))
       this.wrong.push(`${entity}: the row ${maker} was created a second time`);
   }
@@ -398,7 +447,13 @@ function settingsOf(isCodeId: boolean): Settings {
     ...around,
     installation,
     customers: { send: 'referenced', query: 'SELECT 1', key: 'id', fields: { customer_code: 'code', name: 'name' } },
-    orders: { ...around.orders, customerKey: 'customer_id', number: 'number' },
+    orders: {
+      ...around.orders,
+      customerKey: 'customer_id',
+      number: 'number',
+      cancelled: { column: 'status', values: ['cancelled'] },
+      onCancelled: 'delete',
+    },
     service: {
       environment: 'sandbox',
       baseUrl: 'http://127.0.0.1:1',

@@ -26,6 +26,7 @@ export interface TwinOrder {
   qty: number;
   /** The number of times it was cancelled, and entered anew under another key that names the one before. */
   amended?: number;
+  isCancelled?: boolean;
 }
 
 const price = 250;
@@ -63,7 +64,8 @@ export class TwinErp implements ErpReader {
     limit: number,
     filter?: RowFilter,
   ): Promise<ErpPage<ReadRow<E>>> {
-    const rows = (entity === 'order' ? this.orders.map((row) => this.#order(row)) : this.#customersOfOrders())
+    const wanted = this.orders.filter(({ isCancelled }) => !isCancelled);
+    const rows = (entity === 'order' ? wanted.map((row) => this.#order(row)) : this.#customersOfOrders())
       .filter(({ sourceKey }) => after === null || Number(sourceKey) > Number(after[0]))
       .filter(({ sourceKey }) => filter?.keys === undefined || filter.keys.includes(sourceKey))
       .sort((a, b) => Number(a.sourceKey) - Number(b.sourceKey));
@@ -80,11 +82,16 @@ export class TwinErp implements ErpReader {
   async presence(entity: Entity, keys: readonly string[]): Promise<Presence> {
     const orders = this.orders.map(({ key }) => this.orderKeyOf(key));
     const existing = new Set(entity === 'order' ? orders : this.customers.map(({ key }) => this.keyOf(key)));
-    return { existing: new Set(keys.filter((key) => existing.has(key))), cancelled: new Set() };
+    const cancelled = this.orders.filter(({ isCancelled }) => isCancelled).map(({ key }) => this.orderKeyOf(key));
+    return {
+      existing: new Set(keys.filter((key) => existing.has(key))),
+      cancelled: new Set(entity === 'order' ? cancelled.filter((key) => keys.includes(key)) : []),
+    };
   }
 
   async eligible(entity: Entity, keys: readonly string[]): Promise<Set<string>> {
-    return (await this.presence(entity, keys)).existing ?? new Set();
+    const { existing, cancelled } = await this.presence(entity, keys);
+    return new Set([...(existing ?? [])].filter((key) => !cancelled.has(key)));
   }
 
   async namesakes(entity: Entity, names: ReadonlyMap<string, string>): Promise<Map<string, Namesake[]>> {

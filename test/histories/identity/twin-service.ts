@@ -20,6 +20,8 @@ export interface TwinRecord {
   /** The key of the ERP's row that made it; null: others made it. */
   maker: string | null;
   body: { [field: string]: unknown };
+  /** It is there no more, and a search goes on showing it. */
+  isRemoved?: boolean;
 }
 
 export interface TwinWatch {
@@ -55,7 +57,7 @@ export class TwinService {
   ) {}
 
   of(entity: Entity): TwinRecord[] {
-    return [...this.records.values()].filter((one) => one.entity === entity);
+    return [...this.records.values()].filter((one) => one.entity === entity && !one.isRemoved);
   }
 
   /** Somebody else enters a record. */
@@ -71,7 +73,7 @@ export class TwinService {
       statusText: '',
       headers: new AxiosHeaders(),
       config,
-      data: JSON.stringify(body),
+      data: status === 204 ? '' : JSON.stringify(body),
     };
   };
 
@@ -83,10 +85,17 @@ export class TwinService {
     const key = shown.replaceAll('"', '');
     const method = (config.method ?? '').toUpperCase();
     if (method === 'GET') return this.#find(entity, String((config.params as { q: string }).q));
+    const record = this.records.get(decodeURIComponent(id));
+    const absent = { status: 404, body: { error: { code: 'not_found' } } };
+    if (method === 'DELETE') {
+      if (!record || record.isRemoved) return absent;
+      await this.watch.updates(entity, record.id, key);
+      record.isRemoved = true;
+      return { status: 204, body: {} };
+    }
     const body = JSON.parse(String(config.data)) as TwinRecord['body'];
     if (method === 'POST') return this.#create(entity, key, shown, body);
-    const record = this.records.get(decodeURIComponent(id));
-    if (!record) return { status: 404, body: { error: { code: 'not_found' } } };
+    if (!record || record.isRemoved) return absent;
     await this.watch.updates(entity, record.id, key);
     Object.assign(record.body, body);
     return this.#shown(record, 200);
@@ -119,11 +128,16 @@ export class TwinService {
   }
 
   #find(entity: Entity, name: string): Answer {
-    return { status: 200, body: { data: this.#matching(entity, name).map((one) => this.#shown(one, 200).body) } };
+    const shown = [...this.records.values()].filter((one) => one.entity === entity && this.#isCalled(one, name));
+    return { status: 200, body: { data: shown.map((one) => this.#shown(one, 200).body) } };
   }
 
   #matching(entity: Entity, name: string): TwinRecord[] {
-    return this.of(entity).filter(({ body }) => this.#nameOf(entity, body) === name);
+    return this.of(entity).filter((one) => this.#isCalled(one, name));
+  }
+
+  #isCalled({ entity, body }: TwinRecord, name: string): boolean {
+    return this.#nameOf(entity, body) === name;
   }
 
   #nameOf(entity: Entity, body: TwinRecord['body']): string {
@@ -138,13 +152,20 @@ export class TwinService {
     return record;
   }
 
-  #shown({ id, entity, body, madeAt }: TwinRecord, status: number): Answer {
+  #shown({ id, entity, body, madeAt, isRemoved }: TwinRecord, status: number): Answer {
     if (entity === 'customer') return { status, body: { id, customer_code: body.customer_code, name: body.name } };
     const total = items(body).reduce((sum, { qty, price }) => sum + qty * price, 0);
     const { customer_code, note } = body;
     return {
       status,
-      body: { order_id: id, status: 'confirmed', created_at: madeAt, total, customer_code, note },
+      body: {
+        order_id: id,
+        status: isRemoved ? 'cancelled' : 'confirmed',
+        created_at: madeAt,
+        total,
+        customer_code,
+        note,
+      },
     };
   }
 }
