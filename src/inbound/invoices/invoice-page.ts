@@ -76,6 +76,8 @@ export interface InvoicePage {
   total: number;
   /** The page's own number, where it says one. */
   page: number | null;
+  /** The service says that another page follows. */
+  namesNext: boolean;
   /** Why the page keeps its list from being proven: it has invoices of others than who was asked for, or some without a number. */
   doubt: ListFact | null;
 }
@@ -102,8 +104,8 @@ export function invoicePagePlaces(fields: InvoicesSettings['paging']['fields']):
 export function readInvoicePage(value: unknown, { fields, currency, customer }: PageTerms): InvoicePage | string {
   if (value === undefined)
     return 'the page is no JSON that can be read: broken, a name twice in one object, or nested too deep';
-  const rows = valueAt(value, fields.invoices);
   const total = valueAt(value, fields.total);
+  const rows = total === 0 ? (valueAt(value, fields.invoices) ?? []) : valueAt(value, fields.invoices);
   const page = valueAt(value, fields.page);
   if (!Array.isArray(rows)) return `${fields.invoices}: there is no list`;
   if (!Number.isSafeInteger(total) || (total as number) < 0) return `${fields.total}: there is no whole number from 0`;
@@ -116,6 +118,7 @@ export function readInvoicePage(value: unknown, { fields, currency, customer }: 
     rows: read.map(([row, invoice]) => readRow(row, invoice, customer, nameless)),
     total: total as number,
     page: Number.isSafeInteger(page) ? (page as number) : null,
+    namesNext: namesNextPage(value),
     doubt:
       strange === undefined
         ? numberless(rows)
@@ -139,10 +142,36 @@ function inAnotherUnit(row: unknown): string {
   return `the amount${of} is ${said}. With a decimal point or an exponent it is not in the smallest unit of the currency, so no amount of this list counts. Have the service give whole numbers (119820 for 1,198.20 EUR), or set invoices.enabled: false`;
 }
 
-/** If each row carries the total (`COUNT(*) OVER ()`), a page without rows says 0, or nothing. */
+const nextNames = ['next', 'next_page', 'nextPage', 'next_page_token', 'nextPageToken', 'next_cursor', 'nextCursor'];
+const moreNames = ['has_more', 'hasMore', '@odata.nextLink', 'nextLink'];
+const envelopes = ['links', '_links', 'meta', 'pagination', 'paging'];
+
+/** True if the page says in one of the usual places that another one follows. */
+function namesNextPage(value: unknown): boolean {
+  const places = [value, ...envelopes.map((name) => ownValue(value, name))];
+  return places.some((place) =>
+    [...nextNames, ...moreNames].some((name) => {
+      const said = ownValue(place, name);
+      return said !== undefined && said !== null && said !== false && said !== '' && said !== 0;
+    }),
+  );
+}
+
+/** A name with a dot in it, such as `@odata.nextLink`, is one name. */
+function ownValue(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+  return (value as { [name: string]: unknown })[name];
+}
+
+/**
+ * If each row carries the total (`COUNT(*) OVER ()`), a page without rows says 0, or nothing. Some services write null, or no
+ * list at all, for "none".
+ */
 export function isPageBehindEnd(value: unknown, fields: InvoicesSettings['paging']['fields']): boolean {
   const rows = valueAt(value, fields.invoices);
-  return Array.isArray(rows) && rows.length === 0 && !valueAt(value, fields.total);
+  const total = valueAt(value, fields.total);
+  if (Array.isArray(rows)) return rows.length === 0 && !total;
+  return rows === null || (rows === undefined && Number.isSafeInteger(total));
 }
 
 function isOthers(invoice: Invoice | RowFact, customer: string | null): boolean {

@@ -53,6 +53,8 @@ export interface PageSeen {
   total: number | null;
   /** The service gave another page than the one asked for. */
   isAnotherPage: boolean;
+  /** The page says that another one follows. */
+  namesNext?: boolean;
 }
 
 export type PassVerdict = { kind: 'more' } | { kind: 'proven' } | { kind: 'unproven'; reason: ListFact };
@@ -124,13 +126,13 @@ export function isBehindEnd({ page, list, lists }: PassState): boolean {
 }
 
 /** `total` decides. A short page proves nothing: the service may give fewer than were asked for, or hide some of them. */
-function isListOver(state: PassState, { rows, fresh, total, isAnotherPage }: PageSeen): boolean {
+function isListOver(state: PassState, { rows, fresh, total, isAnotherPage, namesNext = false }: PageSeen): boolean {
   const { met, totalFirst } = state.lists[state.list] as ListState;
   if (total === null) return true;
   // The total may be that of one page, or capped. A full page is therefore the last one only if the next one brings
   // nothing.
   const isFull = rows >= state.limit || (state.largest > 0 && rows >= state.largest);
-  if (met >= total && (fresh === 0 || !isFull)) return true;
+  if (met >= total && (fresh === 0 || !(isFull || namesNext))) return true;
   // A service that knows no such page gives its last one, or its first, for ever.
   if (isAnotherPage || state.barren >= maxBarren) return true;
   // A list that grows faster than it is read has no end. The measure is this reading's own first page: between two

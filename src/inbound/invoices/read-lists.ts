@@ -1,4 +1,5 @@
 import type { Fact } from '../../model/facts/fact.js';
+import type { ListFact } from '../../model/facts/lists.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
@@ -43,7 +44,7 @@ export async function readLists(
         [paging.limit]: String(passes.limit),
         [paging.page]: String(page),
       },
-      answers: passes.page > 0 ? [successStatus, 404] : [successStatus],
+      answers: passes.page > 0 ? [successStatus, 204, 404] : [successStatus],
       places: invoicePagePlaces(paging.fields),
       read: (status, json) => {
         if (status !== successStatus) return { isBeyondEnd: true };
@@ -92,12 +93,16 @@ export async function readLists(
         rows: rows.length,
         total: isPage ? answer.total : null,
         isAnotherPage: isPage && answer.page !== null && answer.page !== page,
+        namesNext: isPage && answer.namesNext,
       };
       const after = afterPage(passes, seen, maxPasses, Math.max(0, maxListed - progress.listed));
       const { requests } = questions;
       const next: PullProgress = { ...progress, passes: after.state, pages: progress.pages + 1, requests };
       if (after.state.pass > passes.pass) await forgetDueReads(tx, customer);
-      const groupDoubt = isPage ? answer.doubt : answer.refusal;
+      const isOver = after.verdict.kind !== 'more' || after.state.page === 0;
+      const unread: ListFact | null =
+        isOver && seen.rows > 0 && seen.namesNext ? { code: 'next_page_not_read', page } : null;
+      const groupDoubt = isPage ? (answer.doubt ?? unread) : answer.refusal;
       if (groupDoubt) next.groupDoubt ??= groupDoubt;
       if (after.verdict.kind === 'more') {
         await saveProgress(tx, pull, next, nowMs);

@@ -36,6 +36,8 @@ interface PullFacts {
   pages_miss_invoices: { met: number; total: number | null; strayed: boolean; repeated: boolean };
   /** Rows that are known by no number: any missing invoice may be one of them. */
   invoices_without_number: { count: number };
+  /** The last page that was read says that another one follows, and none could be had. */
+  next_page_not_read: { page: number };
   strangers_on_page: { customer: Outside };
   /** `atEnd`: it comes after as many invoices as there are, and only an empty page or a 404 would show that these are all. */
   page_not_read: { page: number; state: string; reason: PartFact; atEnd: boolean };

@@ -44,6 +44,11 @@ export const listWords: WordsFor<ListFacts> = {
   },
   invoices_without_number: ({ count }) =>
     `${count} ${count === 1 ? 'row has' : 'rows have'} no invoice number, and each listed invoice may be one of them`,
+  next_page_not_read: ({ page }) => ({
+    text: `page ${page} says that another one follows, and asking for it brought nothing new`,
+    remedy:
+      'Check invoices.paging.page. A service that gives its pages by cursors or links alone cannot be read: set invoices.enabled to false.',
+  }),
   strangers_on_page: ({ customer }) => `the service also gave invoices of ${openOutside(customer)}`,
   page_not_read: ({ page, state, reason, atEnd }, say) => {
     const text = `page ${page} of ${state} could not be read: ${say.fact(reason)}`;

@@ -15,7 +15,7 @@ describe('a page of invoices', () => {
   it('yields its invoices and the total, with fields that nobody knows left out', () => {
     const { customer_code: _, ...credit } = { ...good, invoice_no: 'INV-2', amount: -500 };
     const page = read([good, { ...credit, more: 1 }], 7);
-    expect(page).to.deep.include({ total: 7, page: null, doubt: null });
+    expect(page).to.deep.include({ total: 7, page: null, doubt: null, namesNext: false });
     expect(rowsOf(page).map((row) => 'invoice' in row && row.invoice)).to.deep.equal([good, credit]);
   });
 
@@ -107,6 +107,39 @@ describe('a page of invoices', () => {
       invoiceNo: 'INV-3',
       malformed: { code: 'invoice_of_other_customer', customer: 'K2', asked: 'K1' },
     });
+  });
+
+  it('is empty where the service writes null, or no list, beside a total of 0', () => {
+    for (const value of [
+      { data: null, total: 0 },
+      { total: 0, page: 1 },
+    ])
+      expect(readAs(value, fields)).to.deep.include({ rows: [], total: 0 });
+    for (const value of [{ data: null, total: 1 }, { total: 1 }, { data: null }, { data: 'none', total: 0 }])
+      expect(readAs(value, fields)).to.be.a('string');
+  });
+
+  it('says that another one follows wherever services do', () => {
+    const namesNext = (more: object) => (readAs({ data: [good], total: 1, ...more }, fields) as InvoicePage).namesNext;
+    for (const more of [
+      { next: 'abc' },
+      { has_more: true },
+      { '@odata.nextLink': 'https://service/x' },
+      { _links: { next: { href: '/x' } } },
+      { links: { next: '/x' } },
+      { meta: { next_page: 2 } },
+      { pagination: { next_cursor: 'x' } },
+    ])
+      expect(namesNext(more), JSON.stringify(more)).to.equal(true);
+    for (const more of [
+      {},
+      { next: null },
+      { has_more: false },
+      { links: { next: '' } },
+      { _links: { self: '/x' } },
+      { meta: 5 },
+    ])
+      expect(namesNext(more), JSON.stringify(more)).to.equal(false);
   });
 
   it('is none without a list or a total that makes sense', () => {

@@ -787,6 +787,9 @@ onAnyLab('pull', (kit) => {
     ['is empty and says 0', { data: [], total: 0 }],
     ['is empty and says no total', { data: [], total: null }],
     ['is not there', 404],
+    ['has no content', 204],
+    ['has null for a list', { data: null, total: 4 }],
+    ['has no list', { page: 3, total: 4 }],
     ['repeats the last one', { data: full.slice(2), total: 4 }],
     ['is the last one, and says so', { data: full.slice(2), total: 4, page: 2 }],
   ] as const)
@@ -801,6 +804,42 @@ onAnyLab('pull', (kit) => {
       expect(result).to.include({ outcome: 'proven', unpaid: 4, reason: null });
       expect(pages).to.equal(6);
     });
+
+  for (const [what, none] of [
+    ['null', { data: null, total: 0 }],
+    ['no list', { page: 1, total: 0 }],
+  ] as const)
+    it(`takes a list for empty where the service writes ${what} beside a total of 0`, async () => {
+      const lab = await start(3);
+      await lab.pull();
+      lab.sandbox.setFaults([
+        { kind: 'status', status: 200, body: none, match: { path: { regex: '/v2/invoices[?]' } } },
+      ]);
+      expect(await lab.pull()).to.deep.include({ outcome: 'proven', unpaid: 0, unlisted: 3 });
+    });
+
+  it('reads on where a page that counts only its own rows names a next one, and names the setting', async () => {
+    const list = [0, 1, 2, 3, 4, 5, 6].map(invoiceOf);
+    const { result } = await pulledFrom(
+      (_, asked) => {
+        const data = list.slice((asked - 1) * 3, asked * 3);
+        return JSON.stringify({ data, total: data.length, has_more: asked < 3 });
+      },
+      { invoices: { pageSize: 100 } },
+    );
+    expect(result).to.include({ outcome: 'unproven', unpaid: 7 });
+    expect(said(result.reason)).to.contain('the total is smaller than the list');
+  });
+
+  it('proves nothing by the first page of a service that knows cursors alone', async () => {
+    const { result } = await pulledFrom(() => JSON.stringify({ data: [0, 1].map(invoiceOf), total: 2, next: 'abc' }), {
+      invoices: { pageSize: 100 },
+    });
+    expect(result).to.include({ outcome: 'unproven', unpaid: 2 });
+    expect(said(result.reason)).to.match(
+      /^page \d says that another one follows, and asking for it brought nothing new/,
+    );
+  });
 
   it('takes what it met and proves nothing where the page behind a full last one is refused', async () => {
     const { result, pages } = await pulledFrom(
