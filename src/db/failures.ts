@@ -23,6 +23,7 @@ export type FailureCause =
   | 'silent'
   | 'closed'
   | 'broken'
+  | 'damaged'
   | 'slow'
   | 'stopped'
   | 'locked'
@@ -120,7 +121,14 @@ const away: ReadonlySet<FailureCause> = new Set([
   ...(['refused', 'unknown_host', 'no_way', 'no_tls', 'certificate', 'full', 'silent', 'closed', 'no_file'] as const),
 ]);
 /** The server can't do it now, and may later. */
-const passing: ReadonlySet<FailureCause> = new Set(['broken', 'stopped', 'locked', 'busy', 'overtaken'] as const);
+const passing: ReadonlySet<FailureCause> = new Set([
+  'broken',
+  'damaged',
+  'stopped',
+  'locked',
+  'busy',
+  'overtaken',
+] as const);
 /** A person has to let us in. */
 const ofAccount: ReadonlySet<FailureCause> = new Set(['login', 'login_from_here', 'database_right', 'no_database']);
 /** The driver is the source of every failure outside of a transaction. Inside one of the store it may also be our own work. */
@@ -204,6 +212,8 @@ export function storeRetry(cause: FailureCause): 'a few times' | 'patiently' | n
 
 /** The next step for a store that can't be opened, or a connection that could not be made. Undefined: nothing special. */
 export function storeAdvice(cause: FailureCause): string | undefined {
+  if (cause === 'damaged')
+    return 'The file of the store is damaged. Stop Waybill, move the file away, put the newest copy in its place, and say `waybill recover` (docs/failures.md).';
   const advice: Advice = connecting('store');
   if (cause !== 'no_file' && cause !== 'no_folder_right' && cause !== 'read_only') return advice[cause];
   return 'Run it as the account of the store, which may write the file and into its folder, also to read.';

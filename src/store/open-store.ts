@@ -56,12 +56,14 @@ async function connect(dialect: StoreDialect, settings: StoreSettings, readOnly 
     const { message, code } = cause as DriverError;
     const secrets = isInFile(settings) || !settings.password ? [] : [settings.password.reveal()];
     const words = redact(message || String(code), secrets);
-    const advice =
-      storeAdvice(dialect.failures.read(cause).cause) ??
-      'Check the settings under `store`, and that it is running and writable.';
+    const read = dialect.failures.read(cause).cause;
+    // A file of ours that is no database was one.
+    const failure = read === 'no_database' && isInFile(settings) ? 'damaged' : read;
+    const advice = storeAdvice(failure) ?? 'Check the settings under `store`, and that it is running and writable.';
     throw new StoreError(`The store ${dialect.place(settings)} can not be opened: ${words}. ${advice}`, {
       cause,
-      unreachable: true,
+      // Waiting mends no file.
+      unreachable: failure !== 'damaged',
     });
   }
 }

@@ -5,9 +5,12 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import type { Settings } from '../../src/config/settings.js';
 import { mysql } from '../../src/db/mysql/mysql-store.js';
+import { openSqlite } from '../../src/db/sqlite/driver.js';
 import { sqlite } from '../../src/db/sqlite/sqlite-store.js';
 import { Secret } from '../../src/model/secret.js';
+import { checkStore } from '../../src/operator/setup/doctor/check-store.js';
 import { migrations, storeDataSource } from '../../src/store/data-source.js';
 import { openStore, openStoreForReading } from '../../src/store/open-store.js';
 import { mayRunAgain, type Store, type Tx } from '../../src/store/store.js';
@@ -389,6 +392,37 @@ describe('a store in a SQLite file', () => {
     expect(looked).to.equal(true);
     expect(await factOf(opened.store, 'own')).to.equal('1');
     await opened.store.close();
+  });
+
+  for (const [how, damage] of [
+    ['cut off', (bytes: Buffer) => bytes.subarray(0, bytes.length - 4096)],
+    ['overwritten', (bytes: Buffer) => Buffer.alloc(bytes.length, 7)],
+  ] as const)
+    it(`is no store that may come back where its file is ${how}: the advice is to restore a copy`, async () => {
+      const file = join(kit.folder, `damaged-${how}.sqlite`);
+      await (await openStore({ type: 'sqlite', file })).store.close();
+      writeFileSync(file, damage(readFileSync(file)));
+      const error = (await errorOf(() => openStore({ type: 'sqlite', file }))) as StoreError;
+      expect(error).to.be.instanceOf(StoreError).and.include({ unreachable: false });
+      expect(error.message).to.match(/is damaged.*newest copy.*waybill recover/);
+    });
+
+  it('is found damaged by doctor where one page of its file is', async () => {
+    const file = join(kit.folder, 'damaged-page.sqlite');
+    await (await openStore({ type: 'sqlite', file })).store.close();
+    const look = async () =>
+      (await checkStore({ store: { type: 'sqlite', file } } as Settings, Date.now)).map(({ severity }) => severity);
+    expect(await look()).to.not.include('error');
+    const database = openSqlite(file);
+    const { rootpage } = database.prepare("SELECT rootpage FROM sqlite_master WHERE name='attempt'").get() as {
+      rootpage: number;
+    };
+    const { page_size: size } = database.prepare('PRAGMA page_size').get() as { page_size: number };
+    database.close();
+    const bytes = readFileSync(file);
+    bytes.fill(0, (rootpage - 1) * size, rootpage * size);
+    writeFileSync(file, bytes);
+    expect(await look()).to.include('error');
   });
 
   it('says which file can not be opened', async () => {

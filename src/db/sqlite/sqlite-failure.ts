@@ -11,6 +11,7 @@ const causes: readonly (readonly [RegExp, FailureCause])[] = [
   [/^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/, 'value'],
   // Something in the statement: no such table, no such column, no SQL at all.
   [/^SQLITE_ERROR/, 'statement'],
+  [/^SQLITE_CORRUPT/, 'damaged'],
   [/^SQLITE_/, 'broken'],
 ];
 

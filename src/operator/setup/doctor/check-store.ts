@@ -25,10 +25,21 @@ export async function checkStore({ store: settings }: Settings, nowMs: () => num
     const read = await store.read('look at the server', async (tx) => ({
       facts: (await tx.rows<{ version: string; charset: string; zone: string }>(facts[store.dialect.name]))[0],
       clockMs: Number(await tx.value(`SELECT ${tx.nowMs}`)),
+      damage:
+        tx.dialect.name === 'sqlite' ? await tx.value<string>('SELECT quick_check FROM pragma_quick_check LIMIT 1') : 'ok',
     }));
     const clockAheadMs = read.clockMs - (before + nowMs()) / 2;
     const { version = '?', charset = '?', zone = '?' } = read.facts ?? {};
     return [
+      ...(read.damage === 'ok'
+        ? []
+        : [
+            finding(
+              'error',
+              `The file of the store is damaged: ${read.damage}.`,
+              'docs/failures.md, "The file of the store is damaged", says how to go on',
+            ),
+          ]),
       ...judgeServer('store', { version, charset, zone, clockAheadMs }),
       ...warnings.map((warning) => finding('warning', warning)),
     ];
