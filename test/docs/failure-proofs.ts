@@ -375,10 +375,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ['cli/recover.test.ts', 'waybill recover, asked in every way of a store in every state'],
   ],
   'The file of the store is damaged': [
-    [
-      'store/store.test.ts',
-      'is no store that may come back where its file is …: the advice is to restore a copy',
-    ],
+    ['store/store.test.ts', 'is no store that may come back where its file is …: the advice is to restore a copy'],
     ['store/store.test.ts', 'is found damaged by doctor where one page of its file is'],
   ],
   'The witness file is gone': [

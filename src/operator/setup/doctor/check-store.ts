@@ -26,7 +26,9 @@ export async function checkStore({ store: settings }: Settings, nowMs: () => num
       facts: (await tx.rows<{ version: string; charset: string; zone: string }>(facts[store.dialect.name]))[0],
       clockMs: Number(await tx.value(`SELECT ${tx.nowMs}`)),
       damage:
-        tx.dialect.name === 'sqlite' ? await tx.value<string>('SELECT quick_check FROM pragma_quick_check LIMIT 1') : 'ok',
+        tx.dialect.name === 'sqlite'
+          ? await tx.value<string>('SELECT quick_check FROM pragma_quick_check LIMIT 1')
+          : 'ok',
     }));
     const clockAheadMs = read.clockMs - (before + nowMs()) / 2;
     const { version = '?', charset = '?', zone = '?' } = read.facts ?? {};
