@@ -118,11 +118,13 @@ export async function askForMissed(
   const left = settings.invoices.readsPerPull - pull.progress.asked;
   if (!terms || left < 1) return;
   const missed = await store.read('look for missed invoices', (tx) => missedInvoices(tx, left));
-  const isNeeded = missed.some(({ isOffList }) => !isOffList);
-  const absenceCounts = isNeeded && (await findsListed(store, questions, terms));
+  const controls = new Map<string, boolean>();
   for (const known of missed) {
     const { invoiceNo } = known;
     if (!canStandInPath(invoiceNo)) continue;
+    const kind = escapesOf(invoiceNo);
+    if (!known.isOffList && !controls.has(kind)) controls.set(kind, await findsListed(store, questions, terms, kind));
+    const absenceCounts = controls.get(kind) === true;
     const next: PullProgress = { ...pull.progress, asked: pull.progress.asked + 1, requests: questions.requests + 1 };
     const asked = await questions.ask<OwnRead>({
       ...invoiceQuestion(terms, known),
@@ -142,11 +144,11 @@ export async function askForMissed(
 }
 
 /**
- * Tells if an invoice that stands on the list is found by its number. An address that leads elsewhere says that there
+ * Tells if an invoice that stands on the list, with the same escapes in its address, is found by its number. An address that leads elsewhere says that there
  * is no such invoice, whichever it is asked for, and would empty the list.
  */
-async function findsListed(store: Store, questions: ServiceReads, terms: OwnReadTerms): Promise<boolean> {
-  const listed = await store.read('look for an invoice that was met', metInvoice);
+async function findsListed(store: Store, questions: ServiceReads, terms: OwnReadTerms, kind: string): Promise<boolean> {
+  const listed = await store.read('look for an invoice that was met', (tx) => metInvoice(tx, kind));
   if (listed === null || !canStandInPath(listed.invoiceNo)) return false;
   const asked = await questions.ask<OwnRead>({
     ...invoiceQuestion(terms, listed),
@@ -164,6 +166,11 @@ async function findsListed(store: Store, questions: ServiceReads, terms: OwnRead
   return 'value' in asked && !('odd' in asked.value) && !isAbsent(asked.value);
 }
 
+/** The characters of a number that an address holds in another form. A router may know no number that has them. */
+function escapesOf(invoiceNo: string): string {
+  return [...new Set(encodeURIComponent(invoiceNo).match(/(?:%[0-9A-F]{2})+/g))].sort().join(' ');
+}
+
 /** A segment of dots makes it another address, however the dots are encoded. */
 export function canStandInPath(invoiceNo: string): boolean {
   return !/^\.{1,2}$/.test(invoiceNo);
@@ -179,11 +186,16 @@ export async function missedInvoices(tx: Tx, limit: number): Promise<MissedInvoi
   return rows.map((row) => ({ ...row, isOffList: row.isOffList === 1 }));
 }
 
-/** Some invoice that the pull in the making met on the list; null: there is none. */
-async function metInvoice(tx: Tx): Promise<MissedInvoice | null> {
-  const [row] = await tx.rows(
+/** Numbers among which a control is looked for. */
+const mostControls = 5_000;
+
+/** Some invoice that the pull in the making met on the list, with these escapes in its address; null: there is none. */
+async function metInvoice(tx: Tx, kind: string): Promise<MissedInvoice | null> {
+  const rows = await tx.rows(
     `SELECT invoice_no, customer_code, status FROM invoice_staging
-      WHERE invoice_no IS NOT NULL AND list_state<>'' AND is_newest=1 AND malformed_code IS NULL ORDER BY invoice_no DESC LIMIT 1`,
+      WHERE invoice_no IS NOT NULL AND list_state<>'' AND is_newest=1 AND malformed_code IS NULL
+      ORDER BY invoice_no DESC LIMIT ${mostControls}`,
   );
-  return row ? { ...row, isOffList: false } : null;
+  const found = rows.find(({ invoiceNo }) => canStandInPath(invoiceNo) && escapesOf(invoiceNo) === kind);
+  return found ? ({ ...found, isOffList: false } as MissedInvoice) : null;
 }

@@ -180,6 +180,30 @@ onAnyLab('pull', (kit) => {
     expect(await listed()).to.deep.equal([1, 3]);
   });
 
+  it('believes absence of a number with a slash only where a listed one with a slash is found', async () => {
+    const lab = await start(3, { settings: ownRead });
+    lab.sandbox.addInvoices([
+      { invoice_no: '2026/001', amount: 50 },
+      { invoice_no: '2026/002', amount: 60 },
+    ]);
+    await lab.pull();
+    const router: FaultInput = {
+      ...{ kind: 'status', status: 404, body: { message: 'Not Found' } },
+      match: { path: { regex: '^/v2/invoices/2026%2F' } },
+    };
+    const without: FaultInput = {
+      ...{ kind: 'status', status: 200, match: { path: { regex: '/v2/invoices[?]' } } },
+      body: { data: [{ invoice_no: 'INV-000001', amount: 1, due_date: '2026-12-01', status: 'unpaid' }], total: 5 },
+    };
+    lab.sandbox.removeInvoice('INV-000002');
+    lab.sandbox.setFaults([router, without]);
+    // A plain number is controlled by a plain one; nothing met has a slash.
+    await lab.pull();
+    expect(await listed())
+      .to.include.members([50, 60])
+      .and.not.include(2);
+  });
+
   it('believes of no address that there is no such invoice, where what stands on the list is not found either', async () => {
     const lab = await start(3, { settings: ownRead });
     await lab.pull();
