@@ -1,4 +1,4 @@
-import type { AlertFact } from '../model/facts/alerts.js';
+import type { AlertFact, SettingsPart } from '../model/facts/alerts.js';
 import type { AlertCause } from './alerts.js';
 import type { NodeView } from './nodes.js';
 
@@ -13,15 +13,24 @@ export interface NodeTrouble {
 
 /** All that keeps nodes at work from doing what a node should. Pure. */
 export function nodeTroubles(nodes: readonly NodeView[]): NodeTrouble[] {
-  return nodes.filter(({ state }) => state === 'at work').flatMap(troublesOf);
+  const working = nodes.filter(({ state }) => state === 'at work');
+  const leader = working.find(({ leads }) => leads);
+  return working.flatMap((node) => troublesOf(node, leader ?? node));
 }
 
-function troublesOf({ name: node, clockLeadMs, rests }: NodeView): NodeTrouble[] {
+function troublesOf({ name: node, clockLeadMs, rests, settings }: NodeView, leader: NodeView): NodeTrouble[] {
   const found: NodeTrouble[] = [];
   if (Math.abs(clockLeadMs) > tellOffMs) {
     const aheadSeconds = Math.round(clockLeadMs / 1_000);
     const message = { code: 'node_clock_off', node, aheadSeconds, rests: rests === 'clock' } as const;
     found.push({ node, cause: `node.${node}.clock`, message });
+  }
+  const parts = (Object.keys(settings) as SettingsPart[]).filter(
+    (part) => (leader.settings[part] ?? settings[part]) !== settings[part],
+  );
+  if (parts.length > 0) {
+    const message = { code: 'node_settings_differ', node, leader: leader.name, parts } as const;
+    found.push({ node, cause: `node.${node}.settings`, message });
   }
   return found;
 }

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { SettingsPart } from '../model/facts/alerts.js';
 import type { AlertCause } from './alerts.js';
 import type { Clocks } from './elapsed-time.js';
 import { afterLastWords, Lease, type LeaseAnswer, systemClocks } from './lease.js';
@@ -37,6 +38,8 @@ export interface Share {
   demand: number[];
   /** When it said so, by the database's clock. */
   at: number;
+  /** A hash of each part of the settings that all nodes should have alike. Absent in older versions. */
+  settings?: SettingsHashes;
   /** How long its lease is. Absent in older versions. */
   leaseMs?: number;
   /** How far its wall clock is ahead of the store's; negative: behind. Absent in older versions. */
@@ -46,6 +49,8 @@ export interface Share {
   /** Until when a long limit lets it send nothing, by the same clock; null or absent: it may send, or has no place at all. */
   usedUpUntil?: number | null;
 }
+
+type SettingsHashes = Partial<Record<SettingsPart, string>>;
 
 /** Why a node that is there sends nothing, while others may. `clock`: others would miscount what it sent. */
 export type RestCause = 'clock';
@@ -67,6 +72,7 @@ export interface NodeView {
   /** See `Share`. */
   usedUpUntil: number | null;
   clockLeadMs: number;
+  settings: SettingsHashes;
   rests: RestCause | null;
   /** It may send nothing before another node leaves a place to it. */
   hasNoPlace: boolean;
@@ -96,6 +102,7 @@ export async function viewNodes(tx: Tx): Promise<NodeView[]> {
       places: (share?.places ?? []).map((places, nth) => `${places} of ${limits[nth]}`),
       usedUpUntil: share?.usedUpUntil ?? null,
       clockLeadMs: share?.clockLeadMs ?? 0,
+      settings: share?.settings ?? {},
       rests: share?.rests ?? null,
       hasNoPlace: share?.places.includes(0) ?? false,
     };
@@ -138,6 +145,7 @@ interface NewNode {
   version: string;
   limits: string;
   sources: string;
+  settings: SettingsHashes;
   /** For how long the service counts a request at most that no limit counts from the record. */
   restMs: number;
 }
@@ -145,9 +153,19 @@ interface NewNode {
 /** Nodes that are gone for so long are forgotten. */
 const rememberMs = 7 * 86_400_000;
 
+type Shared = Partial<Pick<Share, 'limits' | 'sources' | 'settings'>> | null;
+
+/** What two nodes must not have otherwise: one of them stands by. */
+const sharedSettings: readonly (readonly [setting: string, (shared: Shared) => string | undefined])[] = [
+  ['service.limits', (shared) => shared?.limits],
+  ['sources', (shared) => shared?.sources],
+  ['installation', (shared) => shared?.settings?.installation],
+  ['service.baseUrl', (shared) => shared?.settings?.address],
+];
+
 /**
  * Joins the cluster: the lease of this node, unless a process of its name has it, the store has a deliverer that shares it with
- * none, other nodes keep other limits or sources, or what a node of its name sent still counts.
+ * none, other nodes have other limits, sources, installation or service, or what a node of its name sent still counts.
  */
 export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = systemClocks): Promise<LeaseAnswer> {
   const name: NodeLeaseName = `node/${one.node}`;
@@ -171,11 +189,8 @@ export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = s
           ended: double.ended,
         };
       const others = rows.nodes.filter((row) => row.name !== name);
-      for (const [name, setting] of [
-        ['limits', 'service.limits'],
-        ['sources', 'sources'],
-      ] as const) {
-        const stranger = others.find((row) => isHeld(row) && (shareOf(row)?.[name] ?? one[name]) !== one[name]);
+      for (const [setting, valueOf] of sharedSettings) {
+        const stranger = others.find((row) => isHeld(row) && (valueOf(shareOf(row)) ?? valueOf(one)) !== valueOf(one));
         if (!stranger) continue;
         const holder = `${stranger.holder} (node ${nodeNameOf(stranger)}, which has other ${setting})`;
         return { answer: { held: false, holder, freeInMs: msLeft(stranger) }, ended: null };
@@ -195,6 +210,7 @@ export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = s
       const share: Share = {
         limits: one.limits,
         sources: one.sources,
+        settings: one.settings,
         leaseMs: one.leaseMs,
         places: [],
         demand: [],

@@ -71,7 +71,7 @@ onAnyLab('the remedy of an alert', (kit) => {
   const secrets = new ForgeryWatch();
 
   /**
-   * `write_back_moves_changed_at`, `redis_away`, `node_clock_off`, `witness_unwritten`: see write-back.test.ts, dispatchers.test.ts, nodes.test.ts and
+   * `write_back_moves_changed_at`, `redis_away`, `node_…`, `witness_unwritten`: see write-back.test.ts, dispatchers.test.ts, nodes.test.ts and
    * store-witness.test.ts, which have an ERP that is written, a Redis and a witness. null: nothing has to be done, or what it holds says it.
    */
   const cases: Record<AlertFact['code'], Case | 'elsewhere' | null> = {
@@ -247,6 +247,7 @@ onAnyLab('the remedy of an alert', (kit) => {
     write_back_refused: null,
     write_back_moves_changed_at: 'elsewhere',
     node_clock_off: 'elsewhere',
+    node_settings_differ: 'elsewhere',
     redis_away: 'elsewhere',
     witness_unwritten: 'elsewhere',
   };

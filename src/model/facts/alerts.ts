@@ -5,6 +5,9 @@ import type { FactOf, NoData, PartFact } from './fact-of.js';
 import type { DropFact } from './lists.js';
 import type { LeftFact } from './records.js';
 
+/** A part of the settings that nodes of a cluster should have alike. */
+export type SettingsPart = 'installation' | 'address' | 'mapping' | 'sources' | 'keys' | 'quiet_hours';
+
 /** Something that a person should know of. The default source is null. */
 export interface AlertFacts {
   /** `until`: null where only a person ends it. */
@@ -60,6 +63,8 @@ export interface AlertFacts {
   write_back_moves_changed_at: { kind: WriteBackKind };
   /** The clock of a machine differs from the store's; negative: it is behind. `rests`: so much that the node sends nothing. */
   node_clock_off: { node: string; aheadSeconds: number; rests: boolean };
+  /** A node has other settings than the one that leads. */
+  node_settings_differ: { node: string; leader: string; parts: readonly SettingsPart[] };
   redis_away: { node: string; reason: Outside };
   witness_unwritten: { file: string; reason: Outside };
 }

@@ -9,6 +9,7 @@ import { type EndedHolder, readNodes } from '../../store/lease-rows.js';
 import { isHeld, joinCluster, leaveCluster, nodeNameHere } from '../../store/nodes.js';
 import type { Tx } from '../../store/store.js';
 import { limitsInWords, Membership, sourcesInWords } from './cluster/membership.js';
+import { settingsHashes } from './cluster/settings-hashes.js';
 import { bindEnvironment } from './go-live.js';
 import { LaneKeeper } from './lane-keeper.js';
 import { forgetMarks, type LeftMarks, readLeftMarks, SendMarks } from './send-marks.js';
@@ -115,7 +116,8 @@ export class ServiceLease {
     const windowMs = Math.max(0, ...windows.filter((ms) => ms <= longestRestMs));
     const limits = limitsInWords(service);
     const sources = sourcesInWords(context.settings);
-    const node = { node: nodeNameHere(cluster.node), holder, leaseMs, version, limits, sources, restMs: windowMs };
+    const hashes = settingsHashes(context.settings);
+    const node = { node: nodeNameHere(cluster.node), holder, leaseMs, version, limits, sources, settings: hashes, restMs: windowMs };
     const answer =
       as === 'node' && cluster.enabled
         ? await joinCluster(store, node, context)

@@ -1,4 +1,4 @@
-import type { AlertFacts } from '../../model/facts/alerts.js';
+import type { AlertFacts, SettingsPart } from '../../model/facts/alerts.js';
 import { openOutside } from '../../model/outside.js';
 import { shellWord } from '../../model/shell-word.js';
 import type { WordsFor } from '../sentence.js';
@@ -115,6 +115,10 @@ export const alertWords: WordsFor<AlertFacts> = {
     text: `The clock of node ${node} is ${Math.abs(aheadSeconds)} s ${aheadSeconds < 0 ? 'behind' : 'ahead of'} that of the store${rests ? ', so it sends nothing: a long limit would be miscounted' : ''}`,
     remedy: 'Set the clock of that machine, and let it follow a time server.',
   }),
+  node_settings_differ: ({ node, leader, parts }) => ({
+    text: `Node ${node} has other settings than node ${leader}, which leads: ${parts.map((part) => settingsInWords[part]).join(', ')}`,
+    remedy: 'Give all nodes the same settings, and restart the one that was wrong.',
+  }),
   redis_away: ({ node, reason }) => ({
     text: `Node ${node} delivers without Redis (${openOutside(reason)}): orders go out, and the nodes share the work less evenly`,
     remedy: 'Check cluster.redis and the server.',
@@ -123,6 +127,15 @@ export const alertWords: WordsFor<AlertFacts> = {
     text: `The witness of the store can not be written (${openOutside(reason)}). A loss of the store could go unnoticed, and then its orders would go out twice`,
     remedy: `Give the folder of ${file} to the account that runs Waybill, and room on its disk.`,
   }),
+};
+
+const settingsInWords: Readonly<Record<SettingsPart, string>> = {
+  installation: 'installation',
+  address: 'service.baseUrl',
+  mapping: 'customers, orders or amounts',
+  sources: 'sources',
+  keys: 'service.idempotency',
+  quiet_hours: 'schedule.quietHours',
 };
 
 const subjects: Readonly<Record<string, string>> = {

@@ -25,6 +25,7 @@ import { type LeftMarks, readLeftMarks } from '../send-marks.js';
 import { takeOver } from '../take-over.js';
 import { lookForWork } from '../waits.js';
 import { clockLead, isClockUnfit } from './node-clock.js';
+import { settingsHashes } from './settings-hashes.js';
 import { takePlaces } from './take-places.js';
 
 /** The interval at which a node tells its needs, and looks after the others. */
@@ -57,6 +58,7 @@ export class Membership {
   #beating: Promise<void> = Promise.resolve();
   #cancel: () => void = () => undefined;
   #isOver = false;
+  readonly #settings: ReturnType<typeof settingsHashes>;
   #rests: RestCause | null = null;
   /** Epochs whose processes were gone at the last beat: what they sent has arrived by now. */
   #ended: ReadonlySet<number> = new Set();
@@ -71,7 +73,9 @@ export class Membership {
     private readonly context: JobContext,
     private readonly lease: Lease,
     private readonly lost: () => void,
-  ) {}
+  ) {
+    this.#settings = settingsHashes(context.settings);
+  }
 
   /** From here on the limiter has this node's places, and no other. */
   async begin(limiter: RateLimiter): Promise<void> {
@@ -172,6 +176,7 @@ export class Membership {
       await writeShare(tx, this.lease, {
         ...share,
         sources,
+        settings: this.#settings,
         leaseMs,
         clockLeadMs,
         rests,

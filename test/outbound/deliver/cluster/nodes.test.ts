@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Settings } from '../../../../src/config/settings.js';
 import { describeStatus } from '../../../../src/daemon/describe-status.js';
 import { checkStatus, readStatus } from '../../../../src/daemon/read-status.js';
 import { alertChanges } from '../../../../src/daemon/watch-alerts.js';
@@ -24,8 +25,11 @@ import {
   readLeader,
   redisAlertOf,
   shareOf,
+  viewNodes,
 } from '../../../../src/store/nodes.js';
+import { nodeTroubles } from '../../../../src/store/node-troubles.js';
 import { openStore } from '../../../../src/store/open-store.js';
+import { tellWhole } from '../../../../src/words/words.js';
 import { onServers } from '../../../store/stores.js';
 import { everyAttempt } from '../../../support/every-attempt.js';
 import { forged } from '../../../support/forged.js';
@@ -282,6 +286,39 @@ onServers('nodes of a cluster', (store) => {
     expect(await gate.check('deliver')).to.deep.equal({ code: 'lease_lost' });
     expect(lease.lost).to.equal(true);
     await second.leave();
+  });
+
+  it('stand by with another service or installation, and are named with other settings of another kind', async () => {
+    const [a, b] = await labs(['a', 'b'], 4);
+    await a.capture();
+    const first = await start(a);
+    const withOther = (settings: Partial<Settings>) =>
+      ({ context: { ...b.context, settings: { ...b.context.settings, ...settings } } }) as Lab;
+    const { service, orders, schedule } = b.context.settings;
+    const elsewhere = withOther({ service: { ...service, baseUrl: 'http://127.0.0.1:9' } });
+    expect(await join(elsewhere)).to.have.property('holder', 'test (node a, which has other service.baseUrl)');
+    expect(await join(withOther({ installation: 'other-office' })))
+      .to.have.property('holder')
+      .that.includes('other installation');
+    const key = { ...service, idempotency: { ...service.idempotency, lifetimeHours: 1 } };
+    const quiet = { ...schedule, quietHours: [{ from: '01:00', to: '01:30', lanes: ['pull' as const] }] };
+    const fields = { ...orders, fields: { ...orders.fields, remark: 'order_no' } };
+    b.context.settings = { ...b.context.settings, service: key, orders: fields, schedule: quiet as never };
+    const second = await start(b);
+    await waitFor('it to lead', async () => (first.lease.leads ? true : null));
+    const nodes = await kit.store.read('look', viewNodes);
+    const message = { code: 'node_settings_differ', node: 'b', leader: 'a' };
+    expect(nodeTroubles(nodes)).to.deep.equal([
+      {
+        node: 'b',
+        cause: 'node.b.settings',
+        message: { ...message, parts: ['mapping', 'keys', 'quiet_hours'] },
+      },
+    ]);
+    expect(tellWhole(nodeTroubles(nodes)[0]?.message as never)).to.equal(
+      'Node b has other settings than node a, which leads: customers, orders or amounts, service.idempotency, schedule.quietHours. Give all nodes the same settings, and restart the one that was wrong.',
+    );
+    for (const node of [first, second]) await node.leave();
   });
 
   it('send nothing under a long limit, do not lead and are named while their clock is not that of the store', async () => {
