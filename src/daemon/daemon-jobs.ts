@@ -12,6 +12,7 @@ import { defaultSource, inSource, sourceNames } from '../model/record.js';
 import { prune } from '../operator/prune.js';
 import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
+import type { CaptureResult } from '../outbound/capture/capture-result.js';
 import { tryNewCredential } from '../outbound/deliver/lane-keeper.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import type { ServiceLease } from '../outbound/deliver/service-lease.js';
@@ -82,6 +83,7 @@ export function scheduleJobs(
   /** Puts on record how a job went, for alerts and `status`. @param failure null: it succeeded; undefined: neither */
   const note = async (job: RecordedJob, failure: Fact | null | undefined) => {
     if (failure === undefined) return;
+    if (job.startsWith('capture')) lease.membership?.captured(job, failure);
     const noted =
       failure === null
         ? store.statement(`note that ${job} succeeded`, (tx) => recordSuccess(tx, job, nowMs()))
@@ -98,11 +100,16 @@ export function scheduleJobs(
     return result;
   };
 
+  /** A capture that is refused fails as one that cannot read does. */
+  const refusalOf = ({ stopped, busy, paused }: CaptureResult): Fact | null | undefined => {
+    if (stopped === null) return null;
+    return busy || paused || signal.aborted ? undefined : { code: 'capture_refused', reason: outside(stopped.reason) };
+  };
   const captureOf = async (source: string) => {
     const tellNews = () => partners.news?.emit('due');
     const onTouched = (records: readonly unknown[]) => records.length > 0 && tellNews();
     const captured = capture(context, reader, { signal, onTouched, source }).finally(tellNews);
-    const result = await noting(inSource('capture', source), captured, ({ stopped }) => (stopped ? undefined : null));
+    const result = await noting(inSource('capture', source), captured, refusalOf);
     const of = source === defaultSource ? {} : { source };
     const { orders, customers } = result.captured;
     const removed = result.removed.orders + result.removed.customers;

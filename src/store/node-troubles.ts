@@ -18,7 +18,10 @@ export function nodeTroubles(nodes: readonly NodeView[]): NodeTrouble[] {
   return working.flatMap((node) => troublesOf(node, leader ?? node));
 }
 
-function troublesOf({ name: node, clockLeadMs, rests, settings }: NodeView, leader: NodeView): NodeTrouble[] {
+function troublesOf(
+  { name: node, clockLeadMs, rests, settings, cannotLead, leads }: NodeView,
+  leader: NodeView,
+): NodeTrouble[] {
   const found: NodeTrouble[] = [];
   if (Math.abs(clockLeadMs) > tellOffMs) {
     const aheadSeconds = Math.round(clockLeadMs / 1_000);
@@ -31,6 +34,11 @@ function troublesOf({ name: node, clockLeadMs, rests, settings }: NodeView, lead
   if (parts.length > 0) {
     const message = { code: 'node_settings_differ', node, leader: leader.name, parts } as const;
     found.push({ node, cause: `node.${node}.settings`, message });
+  }
+  // One that leads although it cannot has failures of its own on record.
+  if (cannotLead !== null && !leads) {
+    const message = { code: 'node_cannot_lead', node, leader: leader.name, failure: cannotLead } as const;
+    found.push({ node, cause: `node.${node}.lead`, message });
   }
   return found;
 }

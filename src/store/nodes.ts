@@ -1,5 +1,7 @@
 import { hostname } from 'node:os';
 import type { SettingsPart } from '../model/facts/alerts.js';
+import type { PartFact } from '../model/facts/fact-of.js';
+import { isOutside, shortened } from '../model/outside.js';
 import type { AlertCause } from './alerts.js';
 import type { Clocks } from './elapsed-time.js';
 import { afterLastWords, Lease, type LeaseAnswer, systemClocks } from './lease.js';
@@ -44,6 +46,8 @@ export interface Share {
   leaseMs?: number;
   /** How far its wall clock is ahead of the store's; negative: behind. Absent in older versions. */
   clockLeadMs?: number;
+  /** Why it could not read the ERP when it led, for as long as that keeps it from leading; null or absent: it may lead. */
+  cannotLead?: PartFact | null;
   /** Why it sends nothing and has no place, although it is there; null or absent: it works. */
   rests?: RestCause | null;
   /** Until when a long limit lets it send nothing, by the same clock; null or absent: it may send, or has no place at all. */
@@ -73,6 +77,7 @@ export interface NodeView {
   usedUpUntil: number | null;
   clockLeadMs: number;
   settings: SettingsHashes;
+  cannotLead: PartFact | null;
   rests: RestCause | null;
   /** It may send nothing before another node leaves a place to it. */
   hasNoPlace: boolean;
@@ -103,6 +108,7 @@ export async function viewNodes(tx: Tx): Promise<NodeView[]> {
       usedUpUntil: share?.usedUpUntil ?? null,
       clockLeadMs: share?.clockLeadMs ?? 0,
       settings: share?.settings ?? {},
+      cannotLead: share?.cannotLead ?? null,
       rests: share?.rests ?? null,
       hasNoPlace: share?.places.includes(0) ?? false,
     };
@@ -189,8 +195,8 @@ export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = s
           ended: double.ended,
         };
       const others = rows.nodes.filter((row) => row.name !== name);
-      for (const [setting, valueOf] of sharedSettings) {
-        const stranger = others.find((row) => isHeld(row) && (valueOf(shareOf(row)) ?? valueOf(one)) !== valueOf(one));
+      for (const [setting, of] of sharedSettings) {
+        const stranger = others.find((row) => isHeld(row) && (of(shareOf(row)) ?? of(one)) !== of(one));
         if (!stranger) continue;
         const holder = `${stranger.holder} (node ${nodeNameOf(stranger)}, which has other ${setting})`;
         return { answer: { held: false, holder, freeInMs: msLeft(stranger) }, ended: null };
@@ -290,9 +296,17 @@ export async function endNodes(tx: Tx, rows: readonly NodeRow[], ended: Readonly
   return over;
 }
 
+/** The width of its column, and of a text from outside in it. */
+const mostOfShare = 1_000;
+const mostOfText = 200;
+
 /** The caller has the lock of the cluster. */
 export async function writeShare(tx: Tx, { name }: Pick<Lease, 'name'>, share: Share): Promise<void> {
-  await tx.run('UPDATE lease SET share=? WHERE name=?', [JSON.stringify(share), name]);
+  const text = JSON.stringify(share, (_, value) => (isOutside(value) ? shortened(value, mostOfText) : value));
+  // Whatever a failure carries along: what the others need has to fit.
+  const fits = text.length <= mostOfShare;
+  const cannotLead = share.cannotLead && { code: share.cannotLead.code };
+  await tx.run('UPDATE lease SET share=? WHERE name=?', [fits ? text : JSON.stringify({ ...share, cannotLead }), name]);
 }
 
 /** The epoch of the node that leads, if nobody has taken that from it; null: none does. */
@@ -300,9 +314,14 @@ export async function readLeader(tx: Tx): Promise<number | null> {
   return (await tx.value<number>("SELECT epoch FROM lease WHERE name='leader' AND holder IS NOT NULL")) ?? null;
 }
 
-/** True if this node sends, and may lead. Pure. */
-export function isAble(row: NodeRow): boolean {
+/** True if this node sends. Pure. */
+export function isWorking(row: NodeRow): boolean {
   return !shareOf(row)?.rests;
+}
+
+/** True if this node may lead. Pure. */
+export function isAble({ rests, cannotLead }: Pick<Share, 'rests' | 'cannotLead'>): boolean {
+  return !rests && !cannotLead;
 }
 
 /**

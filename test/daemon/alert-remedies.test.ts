@@ -246,6 +246,7 @@ onAnyLab('the remedy of an alert', (kit) => {
     write_back_failing: null,
     write_back_refused: null,
     write_back_moves_changed_at: 'elsewhere',
+    node_cannot_lead: 'elsewhere',
     node_clock_off: 'elsewhere',
     node_settings_differ: 'elsewhere',
     redis_away: 'elsewhere',

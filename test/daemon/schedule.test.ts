@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { RowDataPacket } from 'mysql2/promise';
 import { runSchedule } from '../../src/daemon/schedule.js';
 import { liveIdentity, writeGoLive } from '../../src/outbound/deliver/go-live.js';
-import { requestWakeUp } from '../../src/store/job-runs.js';
+import { listJobRuns, requestWakeUp } from '../../src/store/job-runs.js';
 import type { Store, Tx } from '../../src/store/store.js';
 import { useStore } from '../store/stores.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
@@ -134,6 +134,22 @@ onAnyLab('the schedule', (kit) => {
     );
     await daemon.stop();
     expect(await kit.rows('SELECT * FROM wake_up')).to.deep.equal([]);
+  });
+
+  it('counts a capture that is refused as one that failed', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1, settings: everySecond });
+    await lab.capture();
+    const other = JSON.stringify({ erp: 'sqlite:another.sqlite', key: ['id'] });
+    await kit.store.transaction('as if it was another ERP', (tx) =>
+      tx.run("UPDATE store_info SET value=? WHERE name='source_keys.customer'", [other]),
+    );
+    const daemon = run(lab);
+    await waitFor('two failures', async () => {
+      const runs = await kit.store.read('look', listJobRuns);
+      const capture = runs.find(({ job }) => job === 'capture');
+      return capture?.failure?.code === 'capture_refused' && capture.failures >= 2 ? true : null;
+    });
+    await daemon.stop();
   });
 
   it('goes on when the ERP is away for a while', async () => {

@@ -82,6 +82,8 @@ interface HeldBackFacts {
   /** The store can't be asked whether requests may go. */
   gate_not_asked: { message: Outside };
   lease_ending: NoData;
+  /** This node of a cluster sends nothing at the moment, while others do. */
+  node_at_rest: NoData;
   /** The right to send was lost before the bytes could leave. */
   right_to_send_lost: NoData;
   /** It could not be noted that the request leaves. */

@@ -7,6 +7,8 @@ export interface WorkFacts {
   store_failed: { unavailable: boolean; message: Outside };
   /** `kind`: unreachable, query, mapping or request. */
   erp_failed: { kind: string; message: Outside };
+  /** The ERP was not read, because that is refused until a person looks. */
+  capture_refused: { reason: Outside };
   /** Anything else went wrong. */
   failed: { message: Outside };
 }

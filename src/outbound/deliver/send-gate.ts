@@ -104,6 +104,11 @@ export class SendGate {
     return this.#hasStopped || (this.signal?.aborted ?? false);
   }
 
+  /** Nothing goes now, so that no request need wait for its slot: this is over, or this node rests. */
+  get isShut(): boolean {
+    return this.isStopped || (this.lease.membership?.rests ?? false);
+  }
+
   /** Nothing is let go before `recorded` ends: what the service said may pause the lane, once it is on record. */
   holdUntil(recorded: Promise<unknown>): void {
     const end = () => {
@@ -170,6 +175,7 @@ export class SendGate {
       return { code: 'lease_lost' };
     }
     if (!this.lease.mayStartRequest()) return { code: 'lease_ending' };
+    if (this.isShut) return { code: 'node_at_rest' };
     const outage = state.pauses.find(({ cause }) => cause === 'outage');
     // A request that was on its way when the breaker opened must not follow the probes.
     if (outage && !isProbe) return { code: 'outage', reason: outage.reason };
@@ -282,7 +288,7 @@ class RequestGate implements Gate {
   }
 
   isShut(): boolean {
-    return this.gate.isStopped;
+    return this.gate.isShut;
   }
 
   /** A token that has to be had first must not use up the turn of the probe that needs it. */

@@ -117,7 +117,16 @@ export class ServiceLease {
     const limits = limitsInWords(service);
     const sources = sourcesInWords(context.settings);
     const hashes = settingsHashes(context.settings);
-    const node = { node: nodeNameHere(cluster.node), holder, leaseMs, version, limits, sources, settings: hashes, restMs: windowMs };
+    const node = {
+      node: nodeNameHere(cluster.node),
+      holder,
+      leaseMs,
+      version,
+      limits,
+      sources,
+      settings: hashes,
+      restMs: windowMs,
+    };
     const answer =
       as === 'node' && cluster.enabled
         ? await joinCluster(store, node, context)

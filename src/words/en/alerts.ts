@@ -115,6 +115,10 @@ export const alertWords: WordsFor<AlertFacts> = {
     text: `The clock of node ${node} is ${Math.abs(aheadSeconds)} s ${aheadSeconds < 0 ? 'behind' : 'ahead of'} that of the store${rests ? ', so it sends nothing: a long limit would be miscounted' : ''}`,
     remedy: 'Set the clock of that machine, and let it follow a time server.',
   }),
+  node_cannot_lead: ({ node, leader, failure }, say) => ({
+    text: `Node ${node} could not read the ERP, so node ${leader} leads: ${say.fact(failure)}`,
+    remedy: `Check its settings of the ERP and its way to it: \`waybill doctor\` there. Waybill lets it lead again after ten minutes, where no other node can.`,
+  }),
   node_settings_differ: ({ node, leader, parts }) => ({
     text: `Node ${node} has other settings than node ${leader}, which leads: ${parts.map((part) => settingsInWords[part]).join(', ')}`,
     remedy: 'Give all nodes the same settings, and restart the one that was wrong.',

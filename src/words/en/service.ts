@@ -116,6 +116,7 @@ export const serviceWords: WordsFor<ServiceFacts> = {
   stopping: () => 'stopping',
   client_closed: () => 'the client is closed',
   gate_not_asked: ({ message }) => `the store can not be asked whether requests may go: ${openOutside(message)}`,
+  node_at_rest: () => 'this node sends nothing at the moment; `waybill status` says why',
   lease_ending: () => 'the delivery lease is about to end or was lost',
   right_to_send_lost: () => 'the right to send was lost before the bytes could leave',
   leave_not_noted: () => 'it could not be noted that it leaves',

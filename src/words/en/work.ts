@@ -5,5 +5,6 @@ import type { WordsFor } from '../sentence.js';
 export const workWords: WordsFor<WorkFacts> = {
   store_failed: ({ message }) => openOutside(message),
   erp_failed: ({ message }) => openOutside(message),
+  capture_refused: ({ reason }) => openOutside(reason),
   failed: ({ message }) => openOutside(message),
 };

@@ -1,4 +1,5 @@
 import type { Settings } from '../../../config/settings.js';
+import type { Fact } from '../../../model/facts/fact.js';
 import { sourceNames } from '../../../model/record.js';
 import type { JobContext } from '../../../ops/job-context.js';
 import { killPoint } from '../../../ops/kill-point.js';
@@ -11,10 +12,12 @@ import {
   endNodes,
   isAble,
   isHeld,
+  isWorking,
   lockCluster,
   nextLeader,
   type RestCause,
   redisAlertOf,
+  shareOf,
   takeLead,
   writeShare,
 } from '../../../store/nodes.js';
@@ -24,6 +27,7 @@ import { recallAnswers } from '../lane-keeper.js';
 import { type LeftMarks, readLeftMarks } from '../send-marks.js';
 import { takeOver } from '../take-over.js';
 import { lookForWork } from '../waits.js';
+import { CaptureFailures } from './capture-failures.js';
 import { clockLead, isClockUnfit } from './node-clock.js';
 import { settingsHashes } from './settings-hashes.js';
 import { takePlaces } from './take-places.js';
@@ -58,6 +62,7 @@ export class Membership {
   #beating: Promise<void> = Promise.resolve();
   #cancel: () => void = () => undefined;
   #isOver = false;
+  readonly #captures = new CaptureFailures();
   readonly #settings: ReturnType<typeof settingsHashes>;
   #rests: RestCause | null = null;
   /** Epochs whose processes were gone at the last beat: what they sent has arrived by now. */
@@ -97,6 +102,16 @@ export class Membership {
     this.#limiter?.share.set([], 1);
   }
 
+  /** This node sends nothing, although it is there. */
+  get rests(): boolean {
+    return this.#rests !== null;
+  }
+
+  /** Told how each reading of the ERP went. @param job the capture of a source; @param failure null: it succeeded */
+  captured(job: string, failure: Fact | null): void {
+    this.#captures.note(job, failure, this.context.clock.monotonicMs());
+  }
+
   /** The part of what is due that this node looks at first, so that nodes do not reach for the same; then the rest. */
   async part([most, mostOfBacklog]: Parameters<ListDue>, list: ListDue): ReturnType<ListDue> {
     const { nodes, rank } = this;
@@ -131,7 +146,7 @@ export class Membership {
   }
 
   async #beat(limiter: RateLimiter): Promise<void> {
-    const { store, log, nowMs } = this.context;
+    const { store, log, nowMs, clock } = this.context;
     if (limiter.waiting > 0) limiter.share.want();
     const demand = limiter.share.takeDemand();
     const beat = await store.transaction('say that this node is there', async (tx) => {
@@ -151,7 +166,12 @@ export class Membership {
       const clockLeadMs = clockLead(askedAt, me.now, answeredAt);
       const rests: RestCause | null = isClockUnfit(clockLeadMs, limiter.share.limits) ? 'clock' : null;
       const isLed = leader !== null && epochs.includes(leader);
-      const able = alive.map((row) => ({ row, epoch: row.epoch, isAble: row === me ? rests === null : isAble(row) }));
+      const cannotLead = this.#captures.failure(clock.monotonicMs());
+      const able = alive.map((row) => ({
+        row,
+        epoch: row.epoch,
+        isAble: isAble(row === me ? { rests, cannotLead } : (shareOf(row) ?? {})),
+      }));
       const next = nextLeader(able, leader)?.row ?? me;
       // The one that leads hands it on by itself: two would capture for a moment.
       const changes = next.epoch !== leader && (isLed ? leader === me.epoch : next === me);
@@ -180,10 +200,11 @@ export class Membership {
         leaseMs,
         clockLeadMs,
         rests,
+        cannotLead,
         usedUpUntil: usedUp && me.now + Math.ceil(usedUp.waitMs),
       });
       if (taken) killPoint('before-takeover');
-      const working = able.flatMap(({ row, isAble }) => (isAble ? [row] : []));
+      const working = alive.filter((row) => (row === me ? rests === null : isWorking(row)));
       return { me, alive, working, ended, taken, leads: (changes ? next.epoch : leader) === me.epoch, rests, use };
     });
     if (beat.taken) killPoint('after-takeover');
@@ -197,6 +218,8 @@ export class Membership {
       else log.info('This node works again');
     }
     this.#rests = beat.rests;
+    // What waits for a slot goes back to the others.
+    if (this.rests) limiter.reconsider();
     this.#ended = new Set(
       beat.alive.flatMap((one) => (one !== beat.me && hasEnded(one.holderProcess) ? [one.epoch] : [])),
     );

@@ -2,7 +2,7 @@ import { fairPlaces, nextPlaces } from '../../../service/rate-limit/fair-places.
 import type { LimitShare } from '../../../service/rate-limit/limit-share.js';
 import type { RateLimit } from '../../../service/rate-limit/sliding-slots.js';
 import type { LeaseRow, NodeRow } from '../../../store/lease-rows.js';
-import { isAble, type Share, shareOf } from '../../../store/nodes.js';
+import { isWorking, type Share, shareOf } from '../../../store/nodes.js';
 
 /** The interval at which places go round if there are fewer places than nodes. */
 const turnMs = 10_000;
@@ -30,7 +30,7 @@ export interface ClusterView {
  */
 export function takePlaces(mine: LimitShare, view: ClusterView): { share: Share; use: number[] } {
   const { me, alive, gone, demand, limits } = view;
-  const working = alive.filter((row) => (row === me ? !view.rests : isAble(row)));
+  const working = alive.filter((row) => (row === me ? !view.rests : isWorking(row)));
   const placesOf = (row: NodeRow, nth: number) => shareOf(row)?.places[nth] ?? 0;
   const resting = mine.limits.map((limit, nth) => view.counted[nth] ?? restingPlaces(limit, nth, gone, limits));
   const fair = mine.limits.map(({ requests }, nth) => {

@@ -3,10 +3,12 @@ import type { Settings } from '../../../../src/config/settings.js';
 import { describeStatus } from '../../../../src/daemon/describe-status.js';
 import { checkStatus, readStatus } from '../../../../src/daemon/read-status.js';
 import { alertChanges } from '../../../../src/daemon/watch-alerts.js';
+import type { Fact } from '../../../../src/model/facts/fact.js';
 import { outside } from '../../../../src/model/outside.js';
 import type { JobContext } from '../../../../src/ops/job-context.js';
 import { claimMessages } from '../../../../src/outbound/deliver/claim-messages.js';
-import { sourcesInWords } from '../../../../src/outbound/deliver/cluster/membership.js';
+import { CaptureFailures } from '../../../../src/outbound/deliver/cluster/capture-failures.js';
+import { type Membership, sourcesInWords } from '../../../../src/outbound/deliver/cluster/membership.js';
 import { clockLead, isClockUnfit } from '../../../../src/outbound/deliver/cluster/node-clock.js';
 import { deliver } from '../../../../src/outbound/deliver/deliver.js';
 import { SendGate } from '../../../../src/outbound/deliver/send-gate.js';
@@ -18,6 +20,7 @@ import { openAlerts, raiseAlert } from '../../../../src/store/alerts.js';
 import { migrations } from '../../../../src/store/data-source.js';
 import { Lease } from '../../../../src/store/lease.js';
 import { readNodes } from '../../../../src/store/lease-rows.js';
+import { nodeTroubles } from '../../../../src/store/node-troubles.js';
 import {
   boundedTimes,
   nextLeader,
@@ -27,9 +30,8 @@ import {
   shareOf,
   viewNodes,
 } from '../../../../src/store/nodes.js';
-import { nodeTroubles } from '../../../../src/store/node-troubles.js';
 import { openStore } from '../../../../src/store/open-store.js';
-import { tellWhole } from '../../../../src/words/words.js';
+import { tell, tellWhole } from '../../../../src/words/words.js';
 import { onServers } from '../../../store/stores.js';
 import { everyAttempt } from '../../../support/every-attempt.js';
 import { forged } from '../../../support/forged.js';
@@ -288,6 +290,32 @@ onServers('nodes of a cluster', (store) => {
     await second.leave();
   });
 
+  it('hand on the lead when they can not read the ERP, and take it back where no other can', async () => {
+    const [a, b] = await labs(['a', 'b'], 4);
+    const [first, second] = [await start(a), await start(b)];
+    const [ofA, ofB] = [first, second].map(({ lease }) => lease.membership as Membership) as [Membership, Membership];
+    const isGone: Fact = { code: 'erp_failed', kind: 'unreachable', message: outside('x'.repeat(2_000)) };
+    const leads = (one: typeof first) => waitFor('it to lead', async () => (one.lease.leads ? true : null));
+    await leads(first);
+    ofA.captured('capture', isGone);
+    ofA.captured('capture', isGone);
+    ofA.captured('capture', isGone);
+    await leads(second);
+    expect(first.lease.leads).to.equal(false);
+    const [trouble, ...others] = nodeTroubles(await kit.store.read('look', viewNodes));
+    expect(others).to.deep.equal([]);
+    expect(trouble).to.have.property('cause', 'node.a.lead');
+    expect(tell(trouble?.message as never)).to.match(/^Node a could not read the ERP, so node b leads: .*xxx/);
+    ofB.captured('capture', { code: 'capture_refused', reason: outside('the keys were others') });
+    await waitFor('both to be unable', async () =>
+      (await kit.store.read('look', viewNodes)).every(({ cannotLead }) => cannotLead !== null) ? true : null,
+    );
+    expect(second.lease.leads, 'where none can').to.equal(true);
+    ofA.captured('capture', null);
+    await leads(first);
+    for (const node of [first, second]) await node.leave();
+  });
+
   it('stand by with another service or installation, and are named with other settings of another kind', async () => {
     const [a, b] = await labs(['a', 'b'], 4);
     await a.capture();
@@ -301,7 +329,7 @@ onServers('nodes of a cluster', (store) => {
       .to.have.property('holder')
       .that.includes('other installation');
     const key = { ...service, idempotency: { ...service.idempotency, lifetimeHours: 1 } };
-    const quiet = { ...schedule, quietHours: [{ from: '01:00', to: '01:30', lanes: ['pull' as const] }] };
+    const quiet = { ...schedule, quietHours: [{ from: '01:00', to: '01:30', days: ['mon'], lanes: ['pull'] }] };
     const fields = { ...orders, fields: { ...orders.fields, remark: 'order_no' } };
     b.context.settings = { ...b.context.settings, service: key, orders: fields, schedule: quiet as never };
     const second = await start(b);
@@ -416,6 +444,28 @@ onServers('nodes of a cluster', (store) => {
     };
     await Promise.all([node(1), node(2), node(3)]);
     expect([...done.values()]).to.deep.equal(Array(8).fill(revisions.length));
+  });
+});
+
+describe('a node’s failures to read the ERP', () => {
+  const failed: Fact = { code: 'erp_failed', kind: 'unreachable', message: outside('away') };
+  it('keep it from leading after three in a row of one source, or a refusal, until one succeeds or ten minutes are over', () => {
+    const captures = new CaptureFailures();
+    const note = (...jobs: string[]) => {
+      for (const job of jobs) captures.note(job, failed, 0);
+      return captures.failure(0)?.code ?? null;
+    };
+    expect(note('capture', 'capture')).to.equal(null);
+    captures.note('capture', null, 0);
+    expect(note('capture', 'capture', 'capture.kiel', 'capture.kiel')).to.equal(null);
+    expect(note('capture')).to.equal('erp_failed');
+    captures.note('capture', null, 0);
+    expect(captures.failure(599_999)?.code, 'another source fails').to.equal('erp_failed');
+    expect(captures.failure(600_000)).to.equal(null);
+    captures.note('capture', { code: 'capture_refused', reason: outside('keys') }, 0);
+    expect(captures.failure(0)?.code).to.equal('capture_refused');
+    captures.note('capture', null, 0);
+    expect(captures.failure(0)).to.equal(null);
   });
 });
 
