@@ -94,7 +94,10 @@ async function putDelivered(tx: Tx): Promise<void> {
             m.mapping_fingerprint, m.identity, b.record, ? FROM outbox_message m JOIN message_body b ON b.message_id=m.id`,
     [now],
   );
-  await tx.run(`UPDATE outbox_message SET ${forged.delivered}, attempts=1, first_sent_at=?, closed_at=?`, [now, now]);
+  await tx.run(`UPDATE outbox_message SET ${forged.delivered}, attempts=1, was_sent=1, first_sent_at=?, closed_at=?`, [
+    now,
+    now,
+  ]);
 }
 
 /** Asks for a sweep, and waits for its end. */

@@ -9,7 +9,7 @@ import {
   recover,
 } from '../operator/recover.js';
 import { kindsInSideTables, sideTableBindings } from '../operator/side-table-bindings.js';
-import { keyLifetimeMs, mayBeForgotten, sentUnknownWhen } from '../outbound/outbox/idempotency-key.js';
+import { keyLifetimeMs, mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
 import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
 import type { ExportedBindings, RefusedBinding } from '../outbound/recovery/take-over-bindings.js';
@@ -261,8 +261,8 @@ function fateOf(
       `${time(sentSince)} lies ahead, or longer ago than the service remembers a key (service.idempotency.lifetimeHours: ${idempotency.lifetimeHours ?? 'not set'}), so sending again could make second records. Use --bindings or --look-up.`,
     );
   }
-  // A time older than any lifetime of a key: the records are looked up, never resent blindly.
-  if (options.lookUp) return { to: 'in_doubt', sentSince: sentUnknownWhen, lookUp: true };
+  // Without a time they are looked up, never resent blindly.
+  if (options.lookUp) return { to: 'in_doubt', sentSince: null, lookUp: true };
   return { to: 'parked' };
 }
 

@@ -16,7 +16,7 @@ import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { isOutdated } from '../outbound/deliver/profile-notices.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
 import { countAdoptions } from '../outbound/outbox/adoptions.js';
-import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
+import { firstSentBefore, keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
 import { openAlerts } from '../store/alerts.js';
 import { readClockDoubt } from '../store/elapsed-time.js';
 import { type JobRun, listJobRuns, readBrakes, readCursor } from '../store/job-runs.js';
@@ -142,7 +142,7 @@ async function countLookUpsAhead(
   const [found] = await tx.rows<{ count: number; untilAt: number | null }>(
     `SELECT COUNT(*) AS count, MAX(next_attempt_at) AS until_at FROM
        (SELECT next_attempt_at FROM outbox_message
-         WHERE state='in_doubt' AND operation='create' AND first_sent_at<? AND next_attempt_at>? LIMIT ${Math.trunc(most)}) AS s`,
+         WHERE state='in_doubt' AND operation='create' AND ${firstSentBefore} AND next_attempt_at>? LIMIT ${Math.trunc(most)}) AS s`,
     [nowMs - keyLifetimeMs(service), nowMs],
   );
   return found ?? { count: 0, untilAt: null };

@@ -147,7 +147,7 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
   const isForgotten =
     message.state === 'in_doubt' &&
     message.operation === 'create' &&
-    message.firstSentAt !== null &&
+    message.wasSent === 1 &&
     mayBeForgotten(message.firstSentAt, nowMs, keyLifetimeMs);
   words.where =
     message.state === 'in_doubt'
@@ -285,8 +285,7 @@ function adviseParked(
     case 'conflict':
     case 'unproven': {
       const restsAt = message.endedAt === null ? 0 : message.endedAt + maxProcessingMs;
-      const resendUntil =
-        message.firstSentAt === null ? null : keyKnownUntil(message.firstSentAt, nowMs, keyLifetimeMs);
+      const resendUntil = keyKnownUntil(message.firstSentAt, nowMs, keyLifetimeMs);
       if (message.parkClass === 'unproven' && resendUntil !== null)
         words.todo.push({
           text: `Until ${time(resendUntil)} the service remembers its key, so the same bytes may be sent again.`,

@@ -73,7 +73,10 @@ export function filterSql({ states, entity, source, records, parkClass, reasonLi
 }
 
 export interface ListedMessage
-  extends Omit<StoryMessage, 'generation' | 'customerKey' | 'idempotencyKey' | 'bodyHash' | 'firstSentAt' | 'endedAt'> {
+  extends Omit<
+    StoryMessage,
+    'generation' | 'customerKey' | 'idempotencyKey' | 'bodyHash' | 'wasSent' | 'firstSentAt' | 'endedAt'
+  > {
   entity: Entity;
   sourceKey: string;
 }

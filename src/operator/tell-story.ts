@@ -24,6 +24,7 @@ export interface StoryMessage {
   attempts: number;
   /** When it was last claimed for sending. */
   claimedAt: number | null;
+  wasSent: 0 | 1;
   firstSentAt: number | null;
   /** When the last request for it had ended here at the latest; null: it had none, or its end is not known. */
   endedAt: number | null;
@@ -152,7 +153,7 @@ export async function tellStory(tx: Tx, entity: Entity, sourceKey: string): Prom
 async function messagesOf(tx: Tx, entity: Entity, sourceKey: string, limit: number): Promise<StoryMessage[]> {
   const rows = await tx.rows<Omit<StoryMessage, 'reason' | 'flag'>>(
     `SELECT id, revision, operation, generation, number, customer_key, idempotency_key, body_hash, state, park_class, reason_code,
-            reason_data, next_attempt_at, waits_for, attempts, claimed_at, first_sent_at, ended_at, service_id, flag_code, flag_data, captured_at, closed_at
+            reason_data, next_attempt_at, waits_for, attempts, claimed_at, was_sent, first_sent_at, ended_at, service_id, flag_code, flag_data, captured_at, closed_at
        FROM outbox_message WHERE entity=? AND source_key=? ORDER BY revision DESC LIMIT ${limit}`,
     [entity, sourceKey],
   );

@@ -25,6 +25,7 @@ import { PlaceOfTheKey1795914002000 } from './migrations/1795914002000-place-of-
 import { ExpandRemovedIds1795920001000 } from './migrations/1795920001000-expand-removed-ids.js';
 import { ExpandPresentedAs1795920002000 } from './migrations/1795920002000-expand-presented-as.js';
 import { ExpandScannedAt1795920003000 } from './migrations/1795920003000-expand-scanned-at.js';
+import { FirstSendKnownOrNot1795930000000 } from './migrations/1795930000000-first-send-known-or-not.js';
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the
@@ -56,6 +57,7 @@ export const migrations: (new () => MigrationInterface)[] = [
   ExpandRemovedIds1795920001000,
   ExpandPresentedAs1795920002000,
   ExpandScannedAt1795920003000,
+  FirstSendKnownOrNot1795930000000,
 ];
 
 /**

@@ -17,11 +17,19 @@ import { keyPlaceColumns } from './migrations/1795914002000-place-of-the-key.js'
 import { removedIdTables } from './migrations/1795920001000-expand-removed-ids.js';
 import { presentedAsColumn } from './migrations/1795920002000-expand-presented-as.js';
 import { scannedAtColumn } from './migrations/1795920003000-expand-scanned-at.js';
+import { wasSentColumn } from './migrations/1795930000000-first-send-known-or-not.js';
 import { type FactColumn, factColumnTypes } from './migrations/sentences-to-facts.js';
 
 /** Columns that migrations added to a table of the first schema. */
 const added: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  outbox_message: { ...keyPlaceColumns, ...presentedAsColumn, ...lookUpColumns, ...scheduleColumns, ...absenceColumns },
+  outbox_message: {
+    ...wasSentColumn,
+    ...keyPlaceColumns,
+    ...presentedAsColumn,
+    ...lookUpColumns,
+    ...scheduleColumns,
+    ...absenceColumns,
+  },
   binding: personsWordColumns,
   lease: releasedElapsedColumns,
   capture_cursor: { ...sweepBegunColumns, ...scannedAtColumn },

@@ -180,7 +180,7 @@ describe('waybill explain', () => {
         installation.app.store.transaction('arrange a test', (tx) => tx.run(sql, values));
       await installation.capture({ entity: 'order', sourceKey: '4711' });
       await installation.deliver(() => answers.timeout());
-      await change('UPDATE outbox_message SET first_sent_at=?', Date.now() + 72 * 3_600_000);
+      await change('UPDATE outbox_message SET was_sent=1, first_sent_at=?', Date.now() + 72 * 3_600_000);
       const inDoubt = (await explain('order', '4711')).stdout;
       expect(inDoubt).to.contain('not sent again').and.not.to.contain('The same key and bytes are sent again');
       expect(inDoubt).not.to.contain('outbox retry');
@@ -190,7 +190,7 @@ describe('waybill explain', () => {
       expect(parked).to.contain('outbox resolve').and.not.to.contain('the service remembers its key');
       expect(parked).not.to.contain('outbox retry');
       // The same, sent a moment ago by a clock that is right.
-      await change('UPDATE outbox_message SET first_sent_at=?', Date.now() - 1000);
+      await change('UPDATE outbox_message SET was_sent=1, first_sent_at=?', Date.now() - 1000);
       expect((await explain('order', '4711')).stdout)
         .to.contain('the service remembers its key')
         .and.contain('outbox retry');

@@ -198,7 +198,7 @@ describe('waybill outbox', () => {
         expect((await waybill('outbox', 'retry', '--key', '3', '--reason', 'x', '--yes')).code).to.equal(0);
         expect(await row('3')).to.include({ state: 'in_doubt', park_class: null });
         await change(
-          `UPDATE outbox_message SET ${forged.parked}, park_class='unproven', first_sent_at=1 WHERE source_key='3'`,
+          `UPDATE outbox_message SET ${forged.parked}, park_class='unproven', was_sent=1, first_sent_at=NULL WHERE source_key='3'`,
         );
         const { code, stdout } = await waybill('outbox', 'retry', '--key', '3', '--reason', 'x', '--yes');
         expect(code).to.equal(1);

@@ -232,7 +232,7 @@ describe('waybill status', () => {
           const write = (sql: string, values: (string | number)[] = []) =>
             installation.app.store.transaction('test', (tx) => tx.run(sql, values));
           await write(
-            'UPDATE outbox_message SET state=?, next_attempt_at=1, captured_at=?, first_sent_at=1, claim_epoch=0',
+            'UPDATE outbox_message SET state=?, next_attempt_at=1, captured_at=?, was_sent=1, first_sent_at=NULL, claim_epoch=0',
             [state, Date.now() - 13 * 3_600_000],
           );
           expect(await check()).to.match(/^1 WAYBILL WARNING: The \w+ with the key \S+ has been waiting for 13 h/);

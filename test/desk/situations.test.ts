@@ -93,7 +93,7 @@ const situations: Situation[] = [
       await lab.capture();
       await change(
         lab,
-        `UPDATE outbox_message SET ${forged.in_doubt}, attempts=1, first_sent_at=${Date.now() - 90 * 3_600_000} WHERE entity='order'`,
+        `UPDATE outbox_message SET ${forged.in_doubt}, attempts=1, was_sent=1, first_sent_at=${Date.now() - 90 * 3_600_000} WHERE entity='order'`,
       );
     },
     record: [/May have reached the service.*may have forgotten its key/s, /looked up there or parked for a person/],

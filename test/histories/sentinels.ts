@@ -4,9 +4,6 @@ import type { HistoryStore } from './history-store.js';
 const earliestMs = Date.UTC(2000, 0, 1);
 const longestAheadMs = 366 * 86_400_000;
 
-/** Still magic: an unknown time of the first send. */
-const known = new Set(['outbox_message.first_sent_at']);
-
 const queries = new WeakMap<HistoryStore, string>();
 
 /**
@@ -30,7 +27,7 @@ function queryOf(kept: HistoryStore): string {
   );
   const each = columns.flatMap(({ place, table, name, type }) => {
     const select = `SELECT '${place}' AS "column", ${name} AS value FROM ${table} WHERE`;
-    if (/_at$|^at$/.test(name) && type === 'BIGINT' && !known.has(place))
+    if (/_at$|^at$/.test(name) && type === 'BIGINT')
       return `${select} ${name} NOT BETWEEN (SELECT earliest FROM plausible) AND (SELECT latest FROM plausible)`;
     if (type === 'CHAR(64)') return `${select} length(${name})<>64 OR ${name} GLOB '*[^0-9a-f]*'`;
     return [];

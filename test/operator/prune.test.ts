@@ -98,7 +98,7 @@ onSqliteLabAnd('mysql', 'pruning', (kit) => {
         await tx.run(`UPDATE outbox_message SET ${forged[state]}${extra} WHERE id=?`, [row.id]);
       });
     await set('parked', ", park_class='refused', closed_at=1");
-    await set('in_doubt', ', first_sent_at=1');
+    await set('in_doubt', ', was_sent=1, first_sent_at=NULL');
     await set('discarded', ', closed_at=1');
     await pruneAll(await later(lab, 4_000));
     expect(await statesOf(kit)).to.deep.equal({ discarded: 1, in_doubt: 1, parked: 1, pending: 5 });

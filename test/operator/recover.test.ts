@@ -213,8 +213,8 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
         const fate = { to: 'in_doubt', sentSince: Date.now() } as const;
         await recover({ ...lab.context, store }, lab.reader, { fate, bindings: null, reason: 'a test' });
         await said;
-        const [order] = await kit.rows('SELECT state, park_class, first_sent_at FROM outbox_message WHERE id=?', [id]);
-        expect(order.first_sent_at, `before statement ${before}`).not.to.equal(null);
+        const [order] = await kit.rows('SELECT state, park_class, was_sent FROM outbox_message WHERE id=?', [id]);
+        expect(Number(order.was_sent), `before statement ${before}`).to.equal(1);
         expect(`${order.state} ${order.park_class}`).to.be.oneOf(['in_doubt null', 'parked unproven']);
       }
       expect(statements).to.be.greaterThan(10);
@@ -420,7 +420,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
       const meanwhile = { ...record, items, remark: 'by phone' };
       await askAsAnother(lab, 'POST', '/v1/orders', order.idempotency_key, meanwhile);
       await hold();
-      const fate = lookUp ? ({ to: 'in_doubt', sentSince: 1, lookUp } as const) : ({ to: 'parked' } as const);
+      const fate = lookUp ? ({ to: 'in_doubt', sentSince: null, lookUp } as const) : ({ to: 'parked' } as const);
       await recover(lab.context, lab.reader, { fate, bindings: null, reason: 'a test' });
       if (lookUp) await lab.deliver();
       else await findAtService(order.source_key, lab.sandbox.ledger().orders[0]?.order_id ?? null);
@@ -437,7 +437,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     await lab.deliver();
     lab.sandbox.clearFaults();
     const [before] = await kit.rows(
-      `SELECT m.id, m.source_key, m.idempotency_key, m.first_sent_at, m.park_class, b.record
+      `SELECT m.id, m.source_key, m.idempotency_key, m.was_sent, m.first_sent_at, m.park_class, b.record
          FROM outbox_message m JOIN message_body b ON b.message_id=m.id WHERE m.entity='order'`,
     );
     expect(before.park_class).to.equal('refused');
@@ -446,9 +446,9 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     await askAsAnother(lab, 'PATCH', `/v1/orders/${created.order_id}`, 'of-the-lost-store', { items });
     await hold();
     await recover(lab.context, lab.reader, { fate: { to: 'parked' }, bindings: null, reason: 'a test' });
-    expect(await kit.rows(`SELECT park_class, first_sent_at FROM outbox_message WHERE id=${before.id}`)).to.deep.equal([
-      { park_class: 'unproven', first_sent_at: before.first_sent_at },
-    ]);
+    expect(
+      await kit.rows(`SELECT park_class, was_sent, first_sent_at FROM outbox_message WHERE id=${before.id}`),
+    ).to.deep.equal([{ park_class: 'unproven', was_sent: before.was_sent, first_sent_at: before.first_sent_at }]);
     await findAtService(before.source_key, created.order_id ?? null);
     await lab.capture();
     await lab.deliver();
@@ -462,7 +462,11 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
     const ids = (await kit.rows('SELECT id FROM outbox_message ORDER BY id')).map(({ id }) => Number(id));
     await kit.store.transaction('as a service leaves it that had no time', async (tx) => {
       for (const [index, atMs] of [null, since - 5_000, since + 5_000].entries())
-        await tx.run('UPDATE outbox_message SET first_sent_at=? WHERE id=?', [atMs, ids[index] as number]);
+        await tx.run('UPDATE outbox_message SET was_sent=?, first_sent_at=? WHERE id=?', [
+          atMs === null ? 0 : 1,
+          atMs,
+          ids[index] as number,
+        ]);
       await tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='unmapped' WHERE id=?`, [ids[3] as number]);
     });
     await hold();

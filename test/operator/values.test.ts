@@ -90,6 +90,7 @@ describe('is it at the service?', () => {
     operation: 'create',
     state: 'parked',
     parkClass: 'unproven',
+    wasSent: 1,
     firstSentAt: 1,
     serviceId: null,
   };
@@ -126,7 +127,7 @@ describe('is it at the service?', () => {
     expect(ask({ state: 'delivered' }, [], gone).answer).to.equal('no');
     expect(ask({ state: 'delivered', operation: 'delete' }).answer).to.equal('no');
     expect(ask({ state: 'parked', parkClass: 'refused' }).answer).to.equal('no');
-    expect(ask({ state: 'pending', firstSentAt: null }).answer).to.equal('no');
+    expect(ask({ state: 'pending', wasSent: 0, firstSentAt: null }).answer).to.equal('no');
     expect(ask({ state: 'sending' }).answer).to.equal('unknown');
     expect(ask({ state: 'discarded' }).answer).to.equal('unknown');
     expect(ask(null).answer).to.equal('no');

@@ -62,7 +62,7 @@ onSqliteLabAnd('postgres', 'one record of the ERP is one record of the service',
     await lab.capture({ sweep: true });
     await loseSecond(lab);
     await kit.store.transaction('let the key expire', (tx) =>
-      tx.run("UPDATE outbox_message SET first_sent_at=1, next_attempt_at=1 WHERE state='in_doubt'"),
+      tx.run("UPDATE outbox_message SET was_sent=1, first_sent_at=NULL, next_attempt_at=1 WHERE state='in_doubt'"),
     );
     const before = await bindings();
     await lab.deliver();
@@ -136,7 +136,7 @@ onSqliteLabAnd('postgres', 'one record of the ERP is one record of the service',
       lab.sandbox.clearFaults();
       await endOutage();
       await kit.store.transaction('let the keys expire', (tx) =>
-        tx.run("UPDATE outbox_message SET first_sent_at=1, next_attempt_at=1 WHERE state='in_doubt'"),
+        tx.run("UPDATE outbox_message SET was_sent=1, first_sent_at=NULL, next_attempt_at=1 WHERE state='in_doubt'"),
       );
       await lab.deliver();
       expect(await bindings()).to.deep.equal([]);
@@ -489,7 +489,7 @@ onSqliteLabAnd('postgres', 'one record of the ERP is one record of the service',
     const lab = await kit.start({ customers: 1, orders: 1 });
     await lab.capture();
     await kit.rows(
-      `UPDATE outbox_message SET ${forged.parked}, park_class='conflict', first_sent_at=1, attempts=1 WHERE entity='order'`,
+      `UPDATE outbox_message SET ${forged.parked}, park_class='conflict', was_sent=1, first_sent_at=NULL, attempts=1 WHERE entity='order'`,
     );
     await say(kit, 'delivered', { entity: 'order' }, 'ord_by_hand');
     await lab.capture({ sweep: true });
@@ -526,7 +526,9 @@ onSqliteLabAnd('postgres', 'one record of the ERP is one record of the service',
     lab.sandbox.setFaults([{ kind, match: { method: 'POST', path: '/v1/orders' } }]);
     await lab.deliver({ retryHorizonMs: 0 });
     await endOutage();
-    await kit.rows("UPDATE outbox_message SET first_sent_at=1, next_attempt_at=1 WHERE state='in_doubt'");
+    await kit.rows(
+      "UPDATE outbox_message SET was_sent=1, first_sent_at=NULL, next_attempt_at=1 WHERE state='in_doubt'",
+    );
     const { order_id, total, record } = shown as NonNullable<typeof shown>;
     const body = { data: [{ ...record, order_id, total, status: 'cancelled' }] };
     lab.sandbox.setFaults([{ kind: 'status', status: 200, body, match: { method: 'GET', path: '/v1/orders' } }]);

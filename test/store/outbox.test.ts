@@ -79,7 +79,7 @@ onEveryStore('the outbox', (kit) => {
       message('customer', 'b'),
       message('customer', 'c'),
     );
-    await set(doubted, `${forged.in_doubt}, first_sent_at=${now - 1}`);
+    await set(doubted, `${forged.in_doubt}, was_sent=1, first_sent_at=${now - 1}`);
     await write((tx) => tx.run('DELETE FROM message_body WHERE message_id<>?', [whole]));
     const { claimed, held } = await claim([unsent, doubted, whole]);
     await write((tx) => parkUnsendable(tx, held));
@@ -163,8 +163,8 @@ onEveryStore('the outbox', (kit) => {
 
     it('no create in doubt whose key the service may have forgotten, which would be claimed for nothing', async () => {
       const [forgotten, remembered] = (await insert(message('order', '1'), message('order', '2'))) as [number, number];
-      await set(forgotten, `${forged.in_doubt}, first_sent_at=${now - 100}`);
-      await set(remembered, `${forged.in_doubt}, first_sent_at=${now - 99}`);
+      await set(forgotten, `${forged.in_doubt}, was_sent=1, first_sent_at=${now - 100}`);
+      await set(remembered, `${forged.in_doubt}, was_sent=1, first_sent_at=${now - 99}`);
       const since = now - 99;
       const found = await kit.store.read('look', (tx) =>
         dueMessages(tx, 10, { nowMs: now, scope: all, resends: resendsSince(since) }),
@@ -182,7 +182,7 @@ onEveryStore('the outbox', (kit) => {
         [failing, 5],
         [other, 4],
       ] as const)
-        await set(id, `state='in_doubt', failures=${failures}, first_sent_at=${now}`);
+        await set(id, `state='in_doubt', failures=${failures}, was_sent=1, first_sent_at=${now}`);
       const due = async (lookedUp: readonly Entity[]) => {
         const question = { nowMs: now, scope: all, resends: { sentSinceMs: 0, lookedUp } };
         return (await kit.store.read('look', (tx) => dueMessages(tx, 10, question))).map(({ id }) => id);
@@ -391,8 +391,8 @@ onEveryStore('the outbox', (kit) => {
       const [create] = (await insert(message('order', '1'))) as [number];
       await deliverAll([create]);
       const [young, old] = (await insert(
-        message('order', '1', { revision: 2, firstSentAt: now - 1_000 }),
-        message('order', '1', { revision: 3, firstSentAt: now - 1_001 }),
+        message('order', '1', { revision: 2, sentBefore: { wasSent: 1, firstSentAt: now - 1_000 } }),
+        message('order', '1', { revision: 3, sentBefore: { wasSent: 1, firstSentAt: now - 1_001 } }),
       )) as [number, number];
       await set(young, forged.discarded);
       const scoped = await claim([old], 1, now, kit.store, 1_000);
@@ -557,7 +557,7 @@ onEveryStore('the outbox', (kit) => {
         number,
       ];
       await claim([a, b], 1, now);
-      await set(b, `first_sent_at=${now - 500}`);
+      await set(b, `was_sent=1, first_sent_at=${now - 500}`);
       await claim([c], 2, now);
       await write((tx) => endOlderEpochs(tx, 2, now + 100));
       const doubted = await write((tx) => doubtOlderEpochs(tx, 2, clockAt(now + 100)));
@@ -581,7 +581,7 @@ onEveryStore('the outbox', (kit) => {
     it('writes attempts by the clock as it is now, and none for a look-up, which has its own', async () => {
       const [write1, lookUp] = (await insert(message('order', '1'), message('order', '2'))) as [number, number];
       await claim([write1], 1, now);
-      await set(lookUp, `${forged.in_doubt}, first_sent_at=${now - 5_000}`);
+      await set(lookUp, `${forged.in_doubt}, was_sent=1, first_sent_at=${now - 5_000}`);
       const both = { in_doubt: ['order'], conflict: [] } as const;
       await write((tx) =>
         claimLookUps(tx, { entities: both, only: null, sentBeforeMs: now, limit: 10 }, 1, clockAt(now)),
@@ -617,10 +617,10 @@ onEveryStore('the outbox', (kit) => {
       message('order', '3'),
       message('customer', 'a'),
     )) as [number, number, number];
-    await set(old, `${forged.in_doubt}, first_sent_at=${now - 1001}`);
-    await set(young, `${forged.in_doubt}, first_sent_at=${now - 1000}`);
+    await set(old, `${forged.in_doubt}, was_sent=1, first_sent_at=${now - 1001}`);
+    await set(young, `${forged.in_doubt}, was_sent=1, first_sent_at=${now - 1000}`);
     // Told to slow down a day ago: nothing took effect.
-    await set(pending, `first_sent_at=${now - 5000}`);
+    await set(pending, `was_sent=1, first_sent_at=${now - 5000}`);
     const parked = await write((tx) => parkForgottenKeys(tx, now - 1000));
     expect(parked).to.deep.equal([{ id: old, entity: 'order', sourceKey: '1' }]);
     expect(await stateOf(old)).to.deep.include({ state: 'parked', park_class: 'unproven' });
@@ -630,11 +630,11 @@ onEveryStore('the outbox', (kit) => {
 
   it('parks no create that was resolved between the look and the write', async () => {
     const [id] = (await insert(message('order', '1'))) as [number];
-    await set(id, `${forged.in_doubt}, first_sent_at=1`);
+    await set(id, `${forged.in_doubt}, was_sent=1, first_sent_at=NULL`);
     await write((tx) => {
       const rows: typeof tx.rows = async (...query) => {
         const found = await tx.rows(...query);
-        await tx.run(`UPDATE outbox_message SET ${forged.pending}, first_sent_at=NULL WHERE id=?`, [id]);
+        await tx.run(`UPDATE outbox_message SET ${forged.pending}, was_sent=0, first_sent_at=NULL WHERE id=?`, [id]);
         return found;
       };
       return parkForgottenKeys({ ...tx, rows }, now);
@@ -714,10 +714,10 @@ onEveryStore('the outbox', (kit) => {
     it('what was never sent or is parked, and nothing that may have been sent', async () => {
       const ids = await insert(...['1', '2', '3', '4', '5'].map((key) => message('order', key)));
       const [unsent, sent, sending, doubtful, parked] = ids as [number, number, number, number, number];
-      await set(sent, `first_sent_at=${now}`);
+      await set(sent, `was_sent=1, first_sent_at=${now}`);
       await set(sending, forged.sending);
-      await set(doubtful, `${forged.in_doubt}, first_sent_at=${now}`);
-      await set(parked, `${forged.parked}, first_sent_at=${now}`);
+      await set(doubtful, `${forged.in_doubt}, was_sent=1, first_sent_at=${now}`);
+      await set(parked, `${forged.parked}, was_sent=1, first_sent_at=${now}`);
       expect(await write((tx) => supersedeUnsent(tx, ids, null, now))).to.equal(2);
       const states = await kit.rows('SELECT id, state FROM outbox_message ORDER BY id');
       expect(states.filter(({ state }) => state === 'superseded').map(({ id }) => id)).to.deep.equal([unsent, parked]);
@@ -734,6 +734,7 @@ onEveryStore('the outbox', (kit) => {
       revision: 2,
       operation: 'update',
       state: 'pending',
+      wasSent: 0,
       firstSentAt: null,
     });
     expect(known.get('1')?.binding).to.deep.include({ revision: 1, generation: 0 });

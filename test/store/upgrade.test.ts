@@ -561,3 +561,37 @@ onEveryStore('a store in which a field without a name stood for a key in a heade
     }
   });
 });
+
+onEveryStore('a store in which the time 1 stood for an unknown first send', (kit) => {
+  it('tells what was sent by a column afterwards, and takes no such time any more', async () => {
+    const settings = await kit.emptyDatabase();
+    const hash = 'a'.repeat(64);
+    const sentAt = 1_790_000_000_000;
+    const message = (key: string, firstSentAt: number | null) =>
+      `INSERT INTO outbox_message (entity, source_key, revision, operation, generation, content_hash, mapping_fingerprint, state,
+         waits_for, captured_at, folded_key, first_sent_at)
+       VALUES ('order', '${key}', 1, 'create', 0, '${hash}', '${hash}', 'parked', 'person', 5, '${key}', ${firstSentAt ?? 'NULL'})`;
+    await storeBefore('FirstSendKnownOrNot1795930000000', settings, [
+      message('1', sentAt),
+      message('2', 1),
+      message('3', null),
+    ]);
+    const { store } = await openStore(settings);
+    try {
+      const sql = 'SELECT source_key, was_sent, first_sent_at FROM outbox_message ORDER BY source_key';
+      expect(await store.read('look', (tx) => tx.select(sql))).to.deep.equal([
+        { source_key: '1', was_sent: 1, first_sent_at: sentAt },
+        { source_key: '2', was_sent: 1, first_sent_at: null },
+        { source_key: '3', was_sent: 0, first_sent_at: null },
+      ]);
+      for (const set of ['was_sent=0', 'was_sent=2', 'first_sent_at=1', 'first_sent_at=0']) {
+        const written = await store
+          .transaction('write a magic value', (tx) => tx.run(`UPDATE outbox_message SET ${set} WHERE source_key='1'`))
+          .catch((error: Error) => error.message);
+        expect(written, set).to.match(/outbox_message_first_sent/);
+      }
+    } finally {
+      await store.close();
+    }
+  });
+});

@@ -89,8 +89,7 @@ export async function doFault(stage: Stage, fault: Fault): Promise<void> {
 async function isOneInDoubt({ sandbox, store }: Stage): Promise<boolean> {
   const isSent = sandbox.faults().some(({ fault, fired }) => fault.kind === 'reset-after-commit' && fired > 0);
   if (!isSent) return false;
-  const inDoubt =
-    "entity='order' AND operation='create' AND state IN ('sending','in_doubt') AND first_sent_at IS NOT NULL";
+  const inDoubt = "entity='order' AND operation='create' AND state IN ('sending','in_doubt') AND was_sent=1";
   return (await store.rows(`SELECT id FROM outbox_message WHERE ${inDoubt}`)).length > 0;
 }
 

@@ -122,6 +122,9 @@ export const attemptsSql = `SELECT id, message_id, purpose, number, epoch, idemp
    WHERE m.state='sending' AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.number=m.attempts)`;
 
 /** The triggers that write there. */
+/** When a row's message was first sent, as the witness has it: 1 where that time is not known. */
+const firstSend = (row: 'OLD' | 'NEW') => `CASE WHEN ${row}.was_sent=1 THEN COALESCE(${row}.first_sent_at, 1) END`;
+
 export function witnessTriggers(dialect: StoreType): string[] {
   const { now, differs } = words[dialect];
   const insert = (values: string) => `INSERT INTO torture_witness (${columns}) VALUES (${values})`;
@@ -133,13 +136,13 @@ export function witnessTriggers(dialect: StoreType): string[] {
       'message_new',
       'INSERT ON outbox_message',
       null,
-      `'message', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NEW.state, NULL, NEW.first_sent_at, NULL, NULL, NEW.claim_epoch, NEW.operation`,
+      `'message', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, NULL, NEW.state, NULL, ${firstSend('NEW')}, NULL, NULL, NEW.claim_epoch, NEW.operation`,
     ),
     trigger(
       'message_changed',
       'UPDATE ON outbox_message',
-      `${differs('OLD.state', 'NEW.state')} OR ${differs('OLD.first_sent_at', 'NEW.first_sent_at')}`,
-      `'message-changed', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, OLD.state, NEW.state, OLD.first_sent_at, NEW.first_sent_at, OLD.park_class, OLD.waits_for, NEW.claim_epoch, NEW.park_class`,
+      `${differs('OLD.state', 'NEW.state')} OR ${differs(firstSend('OLD'), firstSend('NEW'))}`,
+      `'message-changed', ${now}, NEW.id, NULL, NEW.entity, NEW.source_key, OLD.state, NEW.state, ${firstSend('OLD')}, ${firstSend('NEW')}, OLD.park_class, OLD.waits_for, NEW.claim_epoch, NEW.park_class`,
     ),
     // A scan lets go all that it found in one statement, which has one time.
     trigger(

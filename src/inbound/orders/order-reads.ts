@@ -49,7 +49,7 @@ export async function isBeingSent(tx: Tx, sourceKey: string): Promise<boolean> {
 export async function isMoving(tx: Tx, sourceKey: string): Promise<boolean> {
   const rows = await tx.select(
     `SELECT id FROM outbox_message WHERE entity='order' AND source_key=?
-        AND (state IN ('sending','in_doubt') OR (state IN ('pending','parked') AND first_sent_at IS NOT NULL)) LIMIT 1`,
+        AND (state IN ('sending','in_doubt') OR (state IN ('pending','parked') AND was_sent=1)) LIMIT 1`,
     [sourceKey],
   );
   return rows.length > 0;
@@ -60,7 +60,7 @@ export async function hasCreateUnderWay(tx: Tx, sentBefore: number): Promise<boo
   const rows = await tx.select(
     `SELECT id FROM outbox_message
       WHERE entity='order' AND state IN ('sending','in_doubt') AND operation='create'
-        AND COALESCE(first_sent_at, claimed_at)<=? LIMIT 1`,
+        AND CASE WHEN was_sent=1 THEN COALESCE(first_sent_at, 0) ELSE claimed_at END<=? LIMIT 1`,
     [sentBefore],
   );
   return rows.length > 0;

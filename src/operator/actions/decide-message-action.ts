@@ -1,12 +1,15 @@
 import type { PlainRefusal, RefusalFact } from '../../model/facts/actions.js';
 import type { Entity } from '../../model/record.js';
 import { mayTakeEffectUntil } from '../../outbound/outbox/absence.js';
-import { mayBeForgotten, sentUnknownWhen } from '../../outbound/outbox/idempotency-key.js';
+import { mayBeForgotten } from '../../outbound/outbox/idempotency-key.js';
 import {
+  type FirstSend,
   isOtherRecord,
   type MessageState,
+  neverSent,
   type Operation,
   type ParkClass,
+  sentUnknownWhen,
   type WaitsFor,
 } from '../../outbound/outbox/message.js';
 import type { ClockReading } from '../../store/clock.js';
@@ -16,7 +19,7 @@ export const operatorActions = ['retry', 'discard', 'delivered', 'not_delivered'
 export type OperatorAction = (typeof operatorActions)[number];
 
 /** The facts about a message that the decision needs. */
-export interface OperatedMessage {
+export interface OperatedMessage extends FirstSend {
   entity: Entity;
   operation: Operation;
   state: MessageState;
@@ -26,8 +29,6 @@ export interface OperatedMessage {
   /** When it is worked on next; null: not at any time, but see `waitsFor`. */
   nextAttemptAt: number | null;
   waitsFor: WaitsFor | null;
-  /** When its bytes may have left for the first time; null: never. */
-  firstSentAt: number | null;
   /** When its last request had ended here at the latest; null: not known. */
   ended: ClockReading | null;
   /** When it was last claimed for sending; null: never. */
@@ -55,14 +56,12 @@ export interface OperatorContext {
 
 export type OperatorDecision =
   /** Goes (back) to the queue, due now. */
-  | {
+  | ({
       to: 'pending' | 'in_doubt';
       generation: number;
       /** A create gets the key of the new generation, every other message the one after its own; the bytes stay. */
       newKey: boolean;
-      /** The time from which the key's lifetime counts. */
-      firstSentAt: number | null;
-    }
+    } & FirstSend)
   | { to: 'discarded' }
   | { to: 'delivered'; serviceId: string }
   | { to: null; why: RefusalFact };
@@ -106,18 +105,16 @@ export function decideOperatorAction(
 }
 
 function retry(message: OperatedMessage, context: OperatorContext): OperatorDecision {
-  const { state, parkClass, operation, firstSentAt, generation } = message;
+  const { state, parkClass, operation, wasSent, firstSentAt, generation } = message;
   const expired =
-    operation === 'create' &&
-    firstSentAt !== null &&
-    mayBeForgotten(firstSentAt, context.now.wallMs, context.keyLifetimeMs);
+    operation === 'create' && wasSent === 1 && mayBeForgotten(firstSentAt, context.now.wallMs, context.keyLifetimeMs);
 
   // Nothing changes but the time: the same key and bytes go out sooner.
   if (state === 'pending' || state === 'in_doubt') {
     if (state === 'in_doubt' && expired) return refuse('key_forgotten');
     if (message.waitsFor === 'scan') return refuse('scan_unfinished');
     if (message.nextAttemptAt === null || message.nextAttemptAt <= context.now.wallMs) return refuse('already_due');
-    return { to: state, generation, newKey: false, firstSentAt };
+    return { to: state, generation, newKey: false, wasSent, firstSentAt };
   }
 
   if (parkClass === 'unmapped') return refuse('row_unmapped');
@@ -131,19 +128,19 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
   // It may exist. The same key and bytes can't create a second one while the service remembers the key; an update sets
   // absolute values and may be repeated at any time.
   if (parkClass === 'unproven') {
-    if (expired || (operation === 'create' && firstSentAt === null)) return refuse('key_forgotten');
-    return { to: 'in_doubt', generation, newKey: false, firstSentAt };
+    if (expired || (operation === 'create' && !wasSent)) return refuse('key_forgotten');
+    return { to: 'in_doubt', generation, newKey: false, wasSent, firstSentAt };
   }
 
   // Refused with proof: nothing took effect. A service that replays refusals would repeat its "no" to the old key for ever.
   const newKey = context.replaysRefusals;
   const advances = newKey && operation === 'create';
-  return { to: 'pending', generation: generation + (advances ? 1 : 0), newKey, firstSentAt: null };
+  return { to: 'pending', generation: generation + (advances ? 1 : 0), newKey, ...neverSent };
 }
 
-function discard({ state, firstSentAt }: OperatedMessage): OperatorDecision {
+function discard({ state, wasSent }: OperatedMessage): OperatorDecision {
   if (state === 'in_doubt') return refuse('may_have_arrived');
-  if (state === 'pending' && firstSentAt !== null) return refuse('key_seen');
+  if (state === 'pending' && wasSent) return refuse('key_seen');
   return { to: 'discarded' };
 }
 
@@ -169,7 +166,7 @@ function resolveNotDelivered(message: OperatedMessage, context: OperatorContext)
   if (until) return refuse({ code: 'still_working', until });
   // The service may keep its failure, its refusal or other bytes with the old key, and repeat that for ever.
   const advances = message.operation === 'create';
-  return { to: 'pending', generation: message.generation + (advances ? 1 : 0), newKey: true, firstSentAt: null };
+  return { to: 'pending', generation: message.generation + (advances ? 1 : 0), newKey: true, ...neverSent };
 }
 
 /** Its key counts as forgotten from here on: it is asked for, and never resent blindly. */
@@ -181,13 +178,13 @@ function lookUp(message: OperatedMessage, { canLookUp }: OperatorContext): Opera
   const unsendable = whyNeverAgain(message);
   if (unsendable) return refuse(unsendable);
   if (!canLookUp.includes(entity)) return refuse({ code: 'no_look_up', entity });
-  return { to: 'in_doubt', generation, newKey: false, firstSentAt: sentUnknownWhen };
+  return { to: 'in_doubt', generation, newKey: false, ...sentUnknownWhen };
 }
 
-function mayExist({ state, parkClass, firstSentAt }: OperatedMessage): boolean {
+function mayExist({ state, parkClass, wasSent }: OperatedMessage): boolean {
   if (state !== 'parked') return state === 'in_doubt';
   // A record that can't be mapped was sent only by a store that is lost.
-  return parkClass === 'unproven' || parkClass === 'conflict' || (parkClass === 'unmapped' && firstSentAt !== null);
+  return parkClass === 'unproven' || parkClass === 'conflict' || (parkClass === 'unmapped' && wasSent === 1);
 }
 
 /** Names the way out: a retry is none for what a brake holds, nor for a row that can't be mapped. */

@@ -80,7 +80,7 @@ async function isHeld(tx: Tx, { entity, sourceKey }: NamedRecord): Promise<boole
 }
 
 /** An update of a never sent identity conflict is sendable; a create of one has no key. */
-const namedByKey = "m.park_class='conflict' AND m.operation='update' AND m.first_sent_at IS NULL";
+const namedByKey = "m.park_class='conflict' AND m.operation='update' AND m.was_sent=0";
 
 function heldSql({ entity, source, records }: HeldFilter) {
   return joinConditions('AND', [

@@ -47,7 +47,7 @@ async function moveProblem(tx: Tx, { entity, sourceKey, from, to }: BindingMove)
  */
 async function endSentUpdates(tx: Tx, { entity, sourceKey, from, to }: BindingMove, nowMs: number): Promise<void> {
   const sent = await tx.rows<{ id: number }>(
-    `SELECT id FROM outbox_message WHERE entity=? AND source_key=? AND operation='update' AND first_sent_at IS NOT NULL
+    `SELECT id FROM outbox_message WHERE entity=? AND source_key=? AND operation='update' AND was_sent=1
         AND state IN ('pending','in_doubt','parked')${tx.forUpdate}`,
     [entity, sourceKey],
   );

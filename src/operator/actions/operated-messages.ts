@@ -84,7 +84,7 @@ export async function decideForMessages(
   const rows = await tx.rows(
     `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason_code, m.reason_data,
             CASE WHEN c.generation>m.generation THEN c.generation ELSE m.generation END AS generation,
-            m.next_attempt_at, m.waits_for, m.first_sent_at, m.claimed_at, ${doubtColumns}, m.idempotency_key, o.service_id AS bound_service_id,
+            m.next_attempt_at, m.waits_for, m.was_sent, m.first_sent_at, m.claimed_at, ${doubtColumns}, m.idempotency_key, o.service_id AS bound_service_id,
             CASE WHEN m.entity='customer' THEN b.record ELSE NULL END AS customer_record,
             CASE WHEN EXISTS (SELECT 1 FROM outbox_message n WHERE n.entity=m.entity AND n.source_key=m.source_key
                   AND n.revision>m.revision AND n.state IN ('pending','sending','in_doubt','delivered'))
@@ -157,6 +157,7 @@ export async function writeOperatorDecisions(
             {
               id: message.id,
               to: decision.to,
+              wasSent: decision.wasSent,
               firstSentAt: decision.firstSentAt,
               newKey: decision.newKey
                 ? {

@@ -44,7 +44,7 @@ export function isItThere(
   if (isDoubtful(message)) return evidence(message, attempts, time);
   if (message.state === 'sending') return { answer: 'unknown', words: 'it is being sent right now' };
   if (message.state === 'delivered') return { answer: 'yes', words: `acknowledged as ${message.serviceId}` };
-  if (message.firstSentAt === null) return { answer: 'no', words: 'nothing of it was sent' };
+  if (!message.wasSent) return { answer: 'no', words: 'nothing of it was sent' };
   if (message.state === 'discarded')
     return { answer: 'unknown', words: 'it was sent, and closed by a person before anything was proven' };
   return { answer: 'no', words: 'what was sent so far took no effect' };

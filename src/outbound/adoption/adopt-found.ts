@@ -73,7 +73,7 @@ async function adoptFound(
     };
 
   const messages = await tx.rows(
-    `SELECT m.id, m.revision, m.operation, m.generation, m.state, m.first_sent_at, m.content_hash, m.mapping_fingerprint,
+    `SELECT m.id, m.revision, m.operation, m.generation, m.state, m.was_sent, m.content_hash, m.mapping_fingerprint,
             m.identity, (SELECT b.record FROM message_body b WHERE b.message_id=m.id) AS record
        FROM outbox_message m
       WHERE m.entity='customer' AND m.source_key=?
@@ -132,7 +132,7 @@ async function adoptFound(
   await closeAsSettled(tx, [create.id], { code: 'already_there_adopted' }, nowMs, found.serviceId);
 
   const waiting = newer.filter(
-    (one) => one.state === 'pending' && one.firstSentAt === null && (one.operation === 'delete' || differs.length > 0),
+    (one) => one.state === 'pending' && !one.wasSent && (one.operation === 'delete' || differs.length > 0),
   );
   const held = waiting.map((one) => one.id);
   await holdMessages(tx, held, reason);

@@ -61,7 +61,7 @@ export async function knownRecords(
   };
   type Row = Omit<NonNullable<KnownRecord['newest']>, 'reason'> & { sourceKey: string };
   const messages = await tx.rows<Row>(
-    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, first_sent_at, found_at, reason_code, reason_data,
+    `SELECT id, source_key, revision, operation, generation, state, park_class, content_hash, was_sent, first_sent_at, found_at, reason_code, reason_data,
             number, customer_key, idempotency_key, key_field, presented_as, mapping_fingerprint, identity, removal
        FROM outbox_message
       WHERE entity=? AND source_key IN ${listed}
@@ -70,10 +70,10 @@ export async function knownRecords(
   );
   for (const { sourceKey, ...message } of messages) {
     const newest = withFact(message, 'reason');
-    const { state, parkClass, firstSentAt, operation, idempotencyKey } = newest;
-    const wasSent =
-      firstSentAt !== null && parkClass !== 'refused' && ['pending', 'parked', 'discarded'].includes(state);
-    const isDoubted = wasSent || (state === 'parked' && (parkClass === 'conflict' || parkClass === 'unproven'));
+    const { state, parkClass, operation, idempotencyKey } = newest;
+    const mayBeThere =
+      newest.wasSent === 1 && parkClass !== 'refused' && ['pending', 'parked', 'discarded'].includes(state);
+    const isDoubted = mayBeThere || (state === 'parked' && (parkClass === 'conflict' || parkClass === 'unproven'));
     const sent = isDoubted || state === 'in_doubt' ? 'sent' : undefined;
     const unproven = state === 'sending' ? state : sent;
     const created = operation === 'create' ? { createKey: idempotencyKey } : {};
@@ -139,10 +139,10 @@ async function otherSpellings(
   const wanted = padded([...new Set(folded.values())]);
   // A create that was closed unsent may have been taken for new before the store knew the other spelling.
   const isOpen =
-    "CASE WHEN operation='create' AND state IN ('superseded','discarded') AND first_sent_at IS NULL THEN 0 ELSE 1 END";
+    "CASE WHEN operation='create' AND state IN ('superseded','discarded') AND was_sent=0 THEN 0 ELSE 1 END";
   // A record that waits for a person, or was closed unsent, may still be a known record under another key
   // (`renamedOrders`).
-  const isTaken = "CASE WHEN first_sent_at IS NULL AND state IN ('parked','superseded','discarded') THEN 0 ELSE 1 END";
+  const isTaken = "CASE WHEN was_sent=0 AND state IN ('parked','superseded','discarded') THEN 0 ELSE 1 END";
   // The CASE keeps SQLite from reading every record of the entity, of which it expects few.
   const select = (table: string, open: string, taken: string) =>
     `SELECT source_key, folded_key, ${open} AS is_open, ${taken} AS is_taken FROM ${table} WHERE folded_key IN ${placeholders(wanted.length)} AND CASE WHEN entity=? THEN 1 ELSE 0 END=1`;
@@ -370,7 +370,7 @@ async function sameCodes(
     `SELECT source_key, identity FROM binding WHERE entity='customer' AND identity IN ${listed}
      UNION SELECT source_key, identity FROM outbox_message
        WHERE entity='customer' AND state IN ('sending','in_doubt','parked') AND operation='create'
-         AND first_sent_at IS NOT NULL AND (park_class IS NULL OR park_class<>'refused') AND identity IN ${listed}`,
+         AND was_sent=1 AND (park_class IS NULL OR park_class<>'refused') AND identity IN ${listed}`,
     [...codes, ...codes],
   );
   return { own, known: new Map(found.map(({ sourceKey, identity }) => [identity, sourceKey])) };

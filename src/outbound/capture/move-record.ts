@@ -4,7 +4,6 @@ import { renameKeys, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { writeStoreInfo } from '../../store/store-info.js';
 import { keepGenerations, refreshBindings } from '../outbox/bindings.js';
-import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { renameRecords, restartRecords } from '../recovery/rename-records.js';
 
@@ -45,7 +44,7 @@ export async function moveRecord(tx: Tx, { entity, from, to, ...used }: Move, no
  * This store never sent it. A recovery may have left open whether another one did: a person who says that it is a known record has
  * looked at the service.
  */
-export const neverSentHere = `(first_sent_at IS NULL OR (state='parked' AND attempts=0 AND first_sent_at=${sentUnknownWhen}))`;
+export const neverSentHere = "(was_sent=0 OR (state='parked' AND attempts=0 AND first_sent_at IS NULL))";
 
 /** The messages under the new key, and the removal that followed from the absence of the old one. */
 export async function unsentMessages(tx: Tx, entity: Entity, from: string, to: string): Promise<number[]> {

@@ -2,10 +2,10 @@ import type { Settings } from '../../config/settings.js';
 import type { RecordFact } from '../../model/facts/records.js';
 import type { Entity } from '../../model/record.js';
 import { mayBeForgotten } from '../outbox/idempotency-key.js';
-import { isOtherRecord, type MessageState, type Operation, type ParkClass } from '../outbox/message.js';
+import { type FirstSend, isOtherRecord, type MessageState, type Operation, type ParkClass } from '../outbox/message.js';
 
 /** The newest message that capture wrote for a record. */
-export interface NewestMessage {
+export interface NewestMessage extends FirstSend {
   id: number;
   revision: number;
   operation: Operation;
@@ -13,8 +13,6 @@ export interface NewestMessage {
   state: MessageState;
   parkClass: ParkClass | null;
   contentHash: string | null;
-  /** When its bytes may have left for the first time; null: never. */
-  firstSentAt: number | null;
   /** When a person or a look-up found its record at the service; null: the service acknowledged its own key, or nothing. */
   foundAt: number | null;
 }
@@ -92,7 +90,7 @@ function decide(
   if (newest.contentHash === contentHash) return { action: 'none' };
 
   // Once sent, even into a 429, the key belongs to its bytes.
-  const neverSent = newest.firstSentAt === null;
+  const neverSent = !newest.wasSent;
   switch (newest.state) {
     case 'pending':
       if (neverSent) return again(newest, revision, generation);
@@ -136,7 +134,7 @@ function afterRemoval(
     // It came back before the store was lost, and its binding was imported.
     return binding.contentHash === contentHash ? { action: 'none' } : update(revision, generation, null);
   }
-  const neverSent = newest.firstSentAt === null;
+  const neverSent = !newest.wasSent;
   const isUnderWay =
     newest.state === 'sending' || newest.state === 'in_doubt' || (newest.state === 'pending' && !neverSent);
   // It can't be called back, and only when it has ended is it known what to say. A later pass meets the row again.
@@ -187,7 +185,7 @@ export function forcedRevision(
       if (newest.operation !== 'create') return { action: 'skip', reason: { code: 'update_acknowledged' } };
       // Its key may never have arrived: the service would take it for a new create.
       if (newest.foundAt !== null) return { action: 'skip', reason: { code: 'found_without_key' } };
-      if (newest.firstSentAt === null || mayBeForgotten(newest.firstSentAt, nowMs, keyLifetimeMs))
+      if (!newest.wasSent || mayBeForgotten(newest.firstSentAt, nowMs, keyLifetimeMs))
         return { action: 'skip', reason: { code: 'key_may_be_forgotten' } };
       return { action: 'write', operation: 'create', revision, generation: newest.generation, supersedes: null };
     case 'parked': {
@@ -230,7 +228,7 @@ export function decideRemoval(
   binding: KnownBinding | null,
   patchedHash: string | null,
 ): RemovalDecision {
-  const neverSent = newest !== null && newest.firstSentAt === null;
+  const neverSent = newest !== null && !newest.wasSent;
   const isUnsent = newest !== null && ((newest.state === 'pending' && neverSent) || isParkedWithoutEffect(newest));
 
   // Nothing of it can exist at the service: then nothing has to be said, whatever is configured.

@@ -11,6 +11,7 @@ import type { Tx } from '../../store/store.js';
 import type { RefreshedBinding } from '../outbox/bindings.js';
 import { contentOf, sha256, underFingerprint } from '../outbox/content-hash.js';
 import { createKey, keyLifetimeOf, wireBody } from '../outbox/idempotency-key.js';
+import { type FirstSend, neverSent } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { changedIdentity, holdReason, isOverdue, type ReadBefore, suspicion } from './brake.js';
@@ -121,7 +122,7 @@ export function planRow(
   const unfit = parkedReason ?? (json === null ? null : demandedBy(settings.service, row, json));
   const hash = contentHash(row, unfit ?? conflict);
   let decision = nextRevision(hash, known.newest, known.binding, replaysRefusals, known.closed);
-  let sentBefore: number | null = null;
+  let sentBefore: FirstSend = neverSent;
   let sameKey: string | null = null;
   let presentedAs: string | null = null;
   if (decision.action === 'none' && pass.force) {
@@ -135,12 +136,14 @@ export function planRow(
     if (forced.action === 'skip') return { entity: row.entity, sourceKey: row.sourceKey, reason: forced.reason };
     decision = forced;
     // The key and its age stay with their bytes: an edit that comes now is an update, and an old key is never sent again.
-    if (known.newest?.state === 'delivered')
-      ({ firstSentAt: sentBefore, idempotencyKey: sameKey, presentedAs } = known.newest);
+    if (known.newest?.state === 'delivered') {
+      sentBefore = known.newest;
+      ({ idempotencyKey: sameKey, presentedAs } = known.newest);
+    }
   }
   if (decision.action === 'none') return 'unchanged';
   const isUnproven = decision.operation === 'create' && mayHaveBeenSent(known);
-  if (isUnproven) sentBefore = known.newest?.firstSentAt ?? null;
+  if (isUnproven) sentBefore = known.newest ?? neverSent;
   const mappingFingerprint = pass.fingerprints[row.entity];
   const newest = underFingerprint(mappingFingerprint, settings, row.entity, known.newest);
   const binding = underFingerprint(mappingFingerprint, settings, row.entity, known.binding);
@@ -181,7 +184,7 @@ export function planRow(
         decision.operation === 'create' && (parked === null || ['held', 'unproven'].includes(parked.parkClass))
           ? (sameKey ?? createKey(settings.installation, row.entity, row.sourceKey, decision.generation))
           : null,
-      firstSentAt: sentBefore,
+      sentBefore,
       presentedAs,
       isContentDoubted: isUnproven && unmapped === null,
       isBacklog,
@@ -216,7 +219,7 @@ function parkedFor(why: {
 
 /** Its row could not be mapped when a lost store was recovered (`doubtUnmapped`). */
 function mayHaveBeenSent({ newest, binding }: KnownRecord): boolean {
-  return newest !== null && !binding && newest.parkClass === 'unmapped' && newest.firstSentAt !== null;
+  return newest !== null && !binding && newest.parkClass === 'unmapped' && newest.wasSent === 1;
 }
 
 /**

@@ -60,7 +60,7 @@ export function decideReplacement(claim: Replacement, own: KnownRecord, named: K
 
   // The service was told that it is over: the row is a new record there.
   const isRemoval = newest !== null && (newest.operation === 'delete' || newest.removal !== null);
-  if (isRemoval && (newest.firstSentAt !== null || newest.state === 'delivered')) return { to: 'nothing' };
+  if (isRemoval && (newest.wasSent || newest.state === 'delivered')) return { to: 'nothing' };
 
   if (named.unproven === 'sending') return { to: 'hold', because: 'request_under_way' };
   if (!isOver) return { to: 'hold', because: 'still_there' };
@@ -76,9 +76,7 @@ export function decideReplacement(claim: Replacement, own: KnownRecord, named: K
 /** Nothing was sent of it, nor did a person say that it should be. */
 function isFresh({ newest, binding, closed }: KnownRecord): boolean {
   if (binding !== null || closed !== null) return false;
-  return (
-    newest === null || (newest.firstSentAt === null && ['parked', 'superseded', 'discarded'].includes(newest.state))
-  );
+  return newest === null || (!newest.wasSent && ['parked', 'superseded', 'discarded'].includes(newest.state));
 }
 
 function heldBecause({ row, from, spelled, rival }: Replacement, because: Because): RecordFact {

@@ -113,7 +113,7 @@ type Candidate = Omit<
 /** The columns of a candidate. The table has twice as many, and each is copied several times with every message. */
 const columns = `m.id, m.entity, m.source_key, m.revision, m.operation, m.generation, m.number, m.customer_key, m.idempotency_key,
             m.body_hash, m.content_hash, m.mapping_fingerprint, m.state, m.attempts, m.failures, m.invalid_answers,
-            m.customer_waits, m.first_sent_at, m.method, m.identity, m.key_in, m.key_field, m.presented_as, m.removal, m.total`;
+            m.customer_waits, m.was_sent, m.first_sent_at, m.method, m.identity, m.key_in, m.key_field, m.presented_as, m.removal, m.total`;
 
 /** The form of updates, by entity, and the names of the fields that a record may lack, by its key. */
 type Updates = Readonly<Record<Entity, { method: UpdateMethod; optional: (sourceKey: string) => readonly string[] }>>;
@@ -130,7 +130,7 @@ export type NothingToSend = { id: number } & Pick<
 const doubtfulUpdate = `m.operation='update' AND EXISTS
               (SELECT 1 FROM outbox_message d WHERE d.source_key=m.source_key AND d.entity=m.entity
                   AND d.revision<m.revision AND d.revision>w.revision AND d.operation='update'
-                  AND d.park_class IN ('unproven','conflict') AND d.first_sent_at IS NOT NULL)`;
+                  AND d.park_class IN ('unproven','conflict') AND d.was_sent=1)`;
 
 /** An open message of an order's customer. */
 const openCustomer = `EXISTS
@@ -227,7 +227,8 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
     sorted.unasked.push({ id: row.id, entity: row.entity, sourceKey: row.sourceKey, removal: row.removal });
     return;
   }
-  const { record, firstSentAt: sentAt } = row;
+  const { record } = row;
+  const wasSent = row.wasSent === 1;
   if (record === null) {
     // If skipped, it would stay due and be claimed again in a tight loop.
     sorted.held.push({
@@ -255,7 +256,7 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
     if (update) method = update.method;
     idempotencyKey = revisionKey(incarnation, row.entity, row.sourceKey, row.operation, row.revision);
   }
-  const check = checkCustomerCode(row, body, row.state === 'in_doubt' || sentAt !== null);
+  const check = checkCustomerCode(row, body, row.state === 'in_doubt' || wasSent);
   if (check === 'wait') {
     sorted.postponed.push(row.id);
     return;
@@ -266,7 +267,7 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
   }
   if (isNewChange) sorted.composed.push({ messageId: row.id, body });
   // A message that may have been sent stays as it was, whatever the settings say by now.
-  const isFrozen = sentAt !== null && row.keyIn !== null;
+  const isFrozen = wasSent && row.keyIn !== null;
   const keyField = isFrozen ? row.keyField : newKeyField(row.operation);
   const bytes = wireBody(body, idempotencyKey, keyField);
   const bodyHash = sha256(bytes);
@@ -285,6 +286,7 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
     failures: row.failures,
     invalidAnswers: row.invalidAnswers,
     customerWaits: row.customerWaits,
+    wasSent: row.wasSent,
     firstSentAt: row.firstSentAt,
     idempotencyKey,
     keyField,
@@ -308,9 +310,7 @@ function sortCandidate(row: Candidate, terms: ClaimTerms, incarnation: string, s
 function mayBeSentUntil(row: Candidate, { nowMs, keyLifetimeMs, presentations }: ClaimTerms): number | null {
   const repeats = row.operation === 'create' && (row.state === 'in_doubt' || row.boundServiceId !== null);
   if (repeats && isShownOtherwise(row, presentations)) return null;
-  return repeats && row.firstSentAt !== null
-    ? keyKnownUntil(row.firstSentAt, nowMs, keyLifetimeMs)
-    : Number.POSITIVE_INFINITY;
+  return repeats && row.wasSent ? keyKnownUntil(row.firstSentAt, nowMs, keyLifetimeMs) : Number.POSITIVE_INFINITY;
 }
 
 interface ClaimResult {
@@ -331,7 +331,7 @@ export interface Unsendable extends MessageName {
   revision: number;
   generation: number;
   state: 'pending' | 'in_doubt';
-  firstSentAt: number | null;
+  wasSent: 0 | 1;
   reason: Fact;
 }
 

@@ -12,11 +12,11 @@ import type { ErpPresence } from '../capture/capture-removals.js';
 import { confirmedRemovals, findRenamed, renamedReason } from '../capture/removed-records.js';
 import { advanceBindings } from '../outbox/bindings.js';
 import {
+  firstSentBefore,
   keyFieldFor,
   keyLifetimeMs,
   type Presentations,
   presentationsOf,
-  sentUnknownWhen,
 } from '../outbox/idempotency-key.js';
 import { isBack, longestOwnWaitMs } from '../outbox/message.js';
 import { replaceUnsent } from '../outbox/promote-dependent.js';
@@ -78,7 +78,7 @@ export async function parkForgottenKeys(
   isLifetimeKnown = true,
 ): Promise<MessageName[]> {
   const found = await tx.rows<MessageName>(
-    "SELECT id, entity, source_key FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at<?",
+    `SELECT id, entity, source_key FROM outbox_message WHERE state='in_doubt' AND operation='create' AND ${firstSentBefore}`,
     [sentBeforeMs],
   );
   const forgotten = found.filter(({ entity }) => !except.includes(entity));
@@ -99,13 +99,13 @@ export async function forgetShownOtherwise(tx: Tx, presentations: Presentations)
   const shownAs = "presented_as<>CASE WHEN key_in='header' THEN ? ELSE ? END";
   const forgotten = await tx.rows<MessageName>(
     `SELECT id, entity, source_key FROM outbox_message
-      WHERE state='in_doubt' AND operation='create' AND first_sent_at<>?
+      WHERE state='in_doubt' AND operation='create' AND first_sent_at IS NOT NULL
         AND (${entities.map((entity) => `(entity='${entity}' AND ${shownAs})`).join(' OR ')})`,
-    [sentUnknownWhen, ...entities.flatMap((entity) => [presentations[entity].header, presentations[entity].body])],
+    entities.flatMap((entity) => [presentations[entity].header, presentations[entity].body]),
   );
   const why = factColumns(shownOtherwise);
-  const set = 'UPDATE outbox_message SET first_sent_at=?, reason_code=?, reason_data=? WHERE';
-  await inParts(tx, forgotten, set, [sentUnknownWhen, why.code, why.data]);
+  const set = 'UPDATE outbox_message SET first_sent_at=NULL, reason_code=?, reason_data=? WHERE';
+  await inParts(tx, forgotten, set, [why.code, why.data]);
   return forgotten;
 }
 
@@ -119,8 +119,8 @@ export async function settleNothingToSend(tx: Tx, messages: readonly NothingToSe
 }
 
 /** A record that the service has seen may exist there; the others do not. */
-function unsendableClass({ state, firstSentAt }: Pick<Unsendable, 'state' | 'firstSentAt'>) {
-  return state === 'pending' && firstSentAt === null ? 'held' : 'unproven';
+function unsendableClass({ state, wasSent }: Pick<Unsendable, 'state' | 'wasSent'>) {
+  return state === 'pending' && !wasSent ? 'held' : 'unproven';
 }
 
 /** Parks what must not go out as it is. */
@@ -230,8 +230,8 @@ export class Claims {
       const superseded = nothingToSend.map(({ id: messageId, entity, sourceKey }): AuditEntry => {
         return { event: 'superseded', entity, sourceKey, messageId, actor, detail };
       });
-      const parkedOrders = held.map(({ id: messageId, entity, sourceKey, state, firstSentAt, reason }): AuditEntry => {
-        const outcome = unsendableClass({ state, firstSentAt });
+      const parkedOrders = held.map(({ id: messageId, entity, sourceKey, state, wasSent, reason }): AuditEntry => {
+        const outcome = unsendableClass({ state, wasSent });
         return { event: 'parked', outcome, entity, sourceKey, messageId, actor, detail: { reason } };
       });
       await appendAudit(tx, [...superseded, ...parkedOrders], at);

@@ -7,7 +7,7 @@ import { nodeNameHere } from '../../store/nodes.js';
 import { placeholders } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../../store/store-info.js';
-import { keyLifetimeMs, sentUnknownWhen } from '../outbox/idempotency-key.js';
+import { keyLifetimeMs } from '../outbox/idempotency-key.js';
 import { noteEnds } from '../outbox/transitions.js';
 
 /** A step of the clock between two requests, whose times on record therefore do not compare. */
@@ -161,7 +161,7 @@ async function correctTimes(
   if (setMs === null || setMs < 0) {
     // An unknown lifetime may be said later, of keys of any age.
     const lifetimeMs = keyLifetimeMs(settings.service);
-    await moveFirstSends(tx, setMs, lifetimeMs < 0 ? sentUnknownWhen : now.wallMs - lifetimeMs);
+    await moveFirstSends(tx, setMs, lifetimeMs < 0 ? 0 : now.wallMs - lifetimeMs);
   }
   const windowMs = Math.max(0, ...settings.service.limits.map(({ perSeconds }) => perSeconds * 1000));
   await moveDeliveries(tx, now.wallMs, forwardMs, windowMs);
@@ -180,12 +180,12 @@ async function moveFirstSends(tx: Tx, byMs: number | null, closedSinceMs: number
   // The ids are named: on MySQL, an UPDATE over a range would lock the gaps in which a capture writes.
   const rows = await tx.rows<{ id: number }>(
     `SELECT id FROM outbox_message
-      WHERE operation='create' AND (first_sent_at>? OR (first_sent_at>? AND state IN ('pending','sending','in_doubt','parked')))
+      WHERE operation='create' AND (first_sent_at>? OR (first_sent_at IS NOT NULL AND state IN ('pending','sending','in_doubt','parked')))
       ORDER BY id`,
-    [closedSinceMs, sentUnknownWhen],
+    [closedSinceMs],
   );
-  const moved = 'UPDATE outbox_message SET first_sent_at=COALESCE(first_sent_at+?, ?) WHERE';
-  await inParts(tx, rows, moved, [byMs, sentUnknownWhen]);
+  const moved = 'UPDATE outbox_message SET first_sent_at=first_sent_at+? WHERE';
+  await inParts(tx, rows, moved, [byMs]);
 }
 
 /** Creates of which is on record, by the clock of this start of a machine, when they were last under way. */
@@ -220,7 +220,7 @@ export async function forgetFutureSends(tx: Tx, nowMs: number): Promise<{ id: nu
     "SELECT id FROM outbox_message WHERE state='in_doubt' AND operation='create' AND first_sent_at>?",
     [nowMs + clockToleranceMs],
   );
-  await inParts(tx, sent, "UPDATE outbox_message SET first_sent_at=? WHERE state='in_doubt' AND", [sentUnknownWhen]);
+  await inParts(tx, sent, "UPDATE outbox_message SET first_sent_at=NULL WHERE state='in_doubt' AND", []);
   return sent;
 }
 

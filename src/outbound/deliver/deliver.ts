@@ -282,7 +282,7 @@ class Delivery {
     const { record, total, boundServiceId: serviceId } = message;
     const gate = this.#gate.of('deliver', isProbe, message);
     // If the first answer was odd as well, the settings are wrong, and a person has to hear of it.
-    const isRepeated = message.firstSentAt !== null && message.invalidAnswers === 0;
+    const isRepeated = message.wasSent === 1 && message.invalidAnswers === 0;
     const frozen = { idempotencyKey, method, body, keyField, record, total, serviceId, isRepeated };
     return this.client.send({ entity, operation, ...frozen, gate, isProbe, priority: isPatient ? -1 : 0 });
   };

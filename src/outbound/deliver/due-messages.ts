@@ -183,7 +183,7 @@ export async function readyMessages(
     return asked.flatMap(({ name, limit }) => both.filter(({ source }) => source === name).slice(0, limit));
   }
   const untried = resends.lookedUp.includes(entity) ? `AND NOT (${keepsFailing})` : '';
-  const remembered = `AND (m.operation<>'create' OR m.first_sent_at IS NULL OR m.first_sent_at>=?) ${untried}`;
+  const remembered = `AND (m.operation<>'create' OR m.was_sent=0 OR m.first_sent_at>=?) ${untried}`;
   const select = `SELECT m.id, m.attempts, m.next_attempt_at AS due_at, m.source FROM ${candidates}
       WHERE m.state=? AND m.entity=? AND m.source=? AND m.is_backlog=? AND m.next_attempt_at${dueByMs === null ? ' IS NOT NULL' : '<=?'} ${keys ? `AND m.source_key IN ${placeholders(keys.length)}` : ''}
         ${state === 'in_doubt' ? remembered : ''} ${which === 'first' ? '' : 'AND m.attempts=0'} AND ${ready}

@@ -17,7 +17,7 @@ import {
 import type { BindingHolders, BindingProblem, UnprovenTwin } from '../outbox/binding-holders.js';
 import { bindRecords, type NewBinding } from '../outbox/bindings.js';
 import { doubtContents, provenRecord } from '../outbox/content-hash.js';
-import type { ParkClass } from '../outbox/message.js';
+import { neverSent, type ParkClass } from '../outbox/message.js';
 import { claimForLookUp, noteAbsence, noteEnds, settleSending } from '../outbox/transitions.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { intendLookUps } from './attempts.js';
@@ -35,6 +35,7 @@ export interface LookUpMessage {
   failures: number;
   /** The number of look-ups that found nothing of it under this key, although it was sent again after the first time. */
   absences: number;
+  wasSent: 0 | 1;
   firstSentAt: number | null;
   /** The service may have forgotten its key. */
   isForgotten: boolean;
@@ -51,7 +52,7 @@ export interface LookUpMessage {
  * another record is no conflict of which the service knows. A record that the service acknowledged under another id
  * than we know is for a person: a look-up would find one of the two, and the other would be forgotten.
  */
-const openConflict = `m.state='parked' AND m.park_class='conflict' AND m.operation='create' AND m.first_sent_at IS NOT NULL AND NOT EXISTS
+const openConflict = `m.state='parked' AND m.park_class='conflict' AND m.operation='create' AND m.was_sent=1 AND NOT EXISTS
   (SELECT 1 FROM attempt a WHERE a.message_id=m.id AND a.purpose='look_up' AND a.verdict IN ('found','none','several','odd'))
   AND NOT EXISTS (SELECT 1 FROM attempt d JOIN binding w ON w.entity=m.entity AND w.source_key=m.source_key
                    WHERE d.message_id=m.id AND d.verdict='delivered')`;
@@ -81,7 +82,7 @@ export async function claimLookUps(
   for (const cause of ['in_doubt', 'conflict'] as const) {
     const condition =
       cause === 'in_doubt'
-        ? `m.state='in_doubt' AND m.operation='create' AND (m.first_sent_at<${Math.trunc(sentBeforeMs)} OR (${keepsFailing}))`
+        ? `m.state='in_doubt' AND m.operation='create' AND ((m.was_sent=1 AND (m.first_sent_at IS NULL OR m.first_sent_at<${Math.trunc(sentBeforeMs)})) OR (${keepsFailing}))`
         : openConflict;
     for (const entity of entities[cause]) {
       const keys = only ? [...(only.get(entity) ?? [])] : null;
@@ -102,7 +103,7 @@ export async function claimLookUps(
     Omit<LookUpMessage, 'cause' | 'attemptId' | 'doubt' | 'askedAt' | 'isForgotten'> & DoubtColumns & { state: string }
   >(
     `SELECT m.id, m.entity, m.source_key, m.state, m.attempts+1 AS attempt_number, m.failures,
-            COALESCE(m.absences, 0) AS absences, m.first_sent_at, m.idempotency_key, b.record,
+            COALESCE(m.absences, 0) AS absences, m.was_sent, m.first_sent_at, m.idempotency_key, b.record,
             ${doubtColumns}
        FROM outbox_message m LEFT JOIN message_body b ON b.message_id=m.id WHERE m.id IN ${placeholders(ids.length)}`,
     ids,
@@ -126,6 +127,7 @@ export async function claimLookUps(
     attemptNumber: row.attemptNumber,
     failures: row.failures,
     absences: row.absences,
+    wasSent: row.wasSent,
     firstSentAt: row.firstSentAt,
     isForgotten: row.firstSentAt === null || row.firstSentAt < sentBeforeMs,
     idempotencyKey: row.idempotencyKey,
@@ -207,7 +209,7 @@ function afterFinding(
       return { ...over, state: 'delivered', schedule: null, serviceId, flag, foundAt: nowMs };
     }
     case 'pending':
-      return { ...over, state: 'pending', schedule: { at: nowMs }, firstSentAt: null, absences: absences + 1 };
+      return { ...over, state: 'pending', schedule: { at: nowMs }, ...neverSent, absences: absences + 1 };
     case 'again':
       return { ...over, state: 'in_doubt', schedule: { at: nowMs }, absences: absences + 1 };
     case 'later': {

@@ -214,9 +214,9 @@ export class LookUps implements Settler<LookUpMessage, LookUpFinding> {
 }
 
 /** True if the service accepted another new record of this kind since it was first sent this one. Asked only where it matters. */
-async function othersPass(tx: Tx, { absences, firstSentAt, entity }: LookUpMessage): Promise<boolean> {
-  if (absences < mostAbsences || firstSentAt === null) return false;
-  const [delivered, parameters] = await deliveredSince(tx, firstSentAt);
+async function othersPass(tx: Tx, { absences, wasSent, firstSentAt, entity }: LookUpMessage): Promise<boolean> {
+  if (absences < mostAbsences || !wasSent) return false;
+  const [delivered, parameters] = await deliveredSince(tx, firstSentAt ?? 0);
   const sql = `SELECT 1 ${delivered} AND m.entity=? AND m.operation='create' LIMIT 1`;
   return (await tx.value(sql, [...parameters, entity])) !== undefined;
 }

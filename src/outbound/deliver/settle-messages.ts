@@ -12,7 +12,6 @@ import { adoptCustomer } from '../adoption/adopt-found.js';
 import { type BindingClaim, BindingHolders, type BindingProblem } from '../outbox/binding-holders.js';
 import { bindRecords, closeBindings, readSoon } from '../outbox/bindings.js';
 import { doubtContents, provenRecord } from '../outbox/content-hash.js';
-import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { parkedSchedule, settle } from '../outbox/message.js';
 import { replaceRefused } from '../outbox/promote-dependent.js';
 import { noteEnds, settleSending } from '../outbox/transitions.js';
@@ -65,8 +64,7 @@ export class MessageSettler implements Settler<ClaimedMessage, Delivered> {
       const setMs = clockSetBetween(one.about.wallLeadMs, leadMs);
       const setBackMs = Math.min(setMs, 0);
       const { firstSentAt } = one.about;
-      const isKnown = firstSentAt !== null && firstSentAt !== sentUnknownWhen;
-      const about = isKnown ? { ...one.about, firstSentAt: firstSentAt + setBackMs } : one.about;
+      const about = firstSentAt !== null ? { ...one.about, firstSentAt: firstSentAt + setBackMs } : one.about;
       const transition = settle(about, one.sent.verdict, {
         nowMs: at,
         random: random(),

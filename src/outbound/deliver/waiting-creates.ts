@@ -62,7 +62,7 @@ export class WaitingCreates {
       tx.rows<MessageName & { capturedAt: number }>(
         `SELECT id, entity, source_key, captured_at FROM outbox_message
           WHERE id IN ${placeholders(listed.length)} AND captured_at<?
-            AND CASE WHEN state='pending' AND operation='create' AND first_sent_at IS NULL THEN 1 ELSE 0 END=1`,
+            AND CASE WHEN state='pending' AND operation='create' AND was_sent=0 THEN 1 ELSE 0 END=1`,
         [...listed, Math.max(...this.#scans.values())],
       ),
     );
@@ -103,7 +103,7 @@ export class WaitingCreates {
       const listed = placeholders(gone.length);
       // A pass may have replaced one of them meanwhile.
       const still = await tx.rows<{ id: number }>(
-        `SELECT id FROM outbox_message WHERE id IN ${listed} AND state='pending' AND first_sent_at IS NULL${tx.forUpdate}`,
+        `SELECT id FROM outbox_message WHERE id IN ${listed} AND state='pending' AND was_sent=0${tx.forUpdate}`,
         gone.map(({ id }) => id),
       );
       const ids = new Set(still.map(({ id }) => id));

@@ -187,7 +187,7 @@ export async function unprovenTwin(
        FROM outbox_message m JOIN outbox_message t ON t.entity=m.entity`;
   const mayBeThere = `m.id=? AND t.source_key<>m.source_key AND t.operation='create' AND b.source_key IS NULL
         AND t.state IN ('sending','in_doubt','parked','discarded') AND (t.park_class IS NULL OR t.park_class='unproven')
-        AND t.first_sent_at IS NOT NULL`;
+        AND t.was_sent=1`;
   const unbound = 'LEFT JOIN binding b ON b.entity=t.entity AND b.source_key=t.source_key';
   const first = 'ORDER BY t.state, t.id LIMIT 1';
   const name = entity === 'order' ? 'number' : 'identity';

@@ -32,8 +32,8 @@ export function revisionKey(
   return uuidv5(JSON.stringify([entity, sourceKey, operation, revision]), uuidv5(incarnation, namespace));
 }
 
-/** Stands for an unknown time of the first send: longer ago than any service remembers a key, so that it is never resent blindly. */
-export const sentUnknownWhen = 1;
+/** SQL condition on a message whose key was first shown before a time, its one parameter, or at an unknown one. */
+export const firstSentBefore = 'was_sent=1 AND (first_sent_at IS NULL OR first_sent_at<?)';
 
 /** Over before it began: no key is young enough. Far enough from any time, and still exact as a number. */
 const unknownLifetimeMs = -8_640_000_000_000_000;
@@ -48,10 +48,11 @@ export function keyLifetimeMs({ idempotency: { lifetimeHours } }: Pick<ServiceSe
 
 /**
  * Until when the service remembers a key that it was first shown then; null: it may have forgotten
- * it. Pure. A first send in the future says that the clock was set back since, and nothing about
+ * it, as where that time is not known. Pure. A first send in the future says that the clock was set back since, and nothing about
  * how long ago it was.
  */
-export function keyKnownUntil(firstSentAtMs: number, nowMs: number, keyLifetimeMs: number): number | null {
+export function keyKnownUntil(firstSentAtMs: number | null, nowMs: number, keyLifetimeMs: number): number | null {
+  if (firstSentAtMs === null) return null;
   const ageMs = nowMs - firstSentAtMs;
   return ageMs > keyLifetimeMs || ageMs < -clockToleranceMs ? null : firstSentAtMs + keyLifetimeMs;
 }
@@ -116,7 +117,7 @@ export function keyLifetimeOf(
 }
 
 /** True if sending the key again could make a second record. Pure. */
-export function mayBeForgotten(firstSentAtMs: number, nowMs: number, keyLifetimeMs: number): boolean {
+export function mayBeForgotten(firstSentAtMs: number | null, nowMs: number, keyLifetimeMs: number): boolean {
   return keyKnownUntil(firstSentAtMs, nowMs, keyLifetimeMs) === null;
 }
 

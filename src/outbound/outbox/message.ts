@@ -77,8 +77,20 @@ export function parkedSchedule(parkClass: ParkClass, nowMs: number): Schedule {
   return parkClass === 'conflict' ? { at: nowMs } : { waitsFor: 'person' };
 }
 
+/** The store's facts about the first send of a message, as its columns have them. */
+export interface FirstSend {
+  /** 1: its bytes may have left. */
+  wasSent: 0 | 1;
+  /** When they may have left for the first time; null of a sent one: not known, or its key no longer counts. It is never resent blindly. */
+  firstSentAt: number | null;
+}
+
+export const neverSent: FirstSend = { wasSent: 0, firstSentAt: null };
+/** Longer ago than any service remembers a key. */
+export const sentUnknownWhen: FirstSend = { wasSent: 1, firstSentAt: null };
+
 /** The state machine's facts about a message that is being sent. */
-export interface SendingMessage {
+export interface SendingMessage extends FirstSend {
   id: number;
   entity: Entity;
   operation: Operation;
@@ -87,10 +99,9 @@ export interface SendingMessage {
   failures: number;
   invalidAnswers: number;
   customerWaits: number;
-  firstSentAt: number | null;
 }
 
-export interface Transition {
+export interface Transition extends FirstSend {
   state: MessageState;
   parkClass: ParkClass | null;
   reason: Fact | null;
@@ -99,7 +110,6 @@ export interface Transition {
   failures: number;
   invalidAnswers: number;
   customerWaits: number;
-  firstSentAt: number | null;
   serviceId: string | null;
   flag: Fact | null;
 }
@@ -136,7 +146,7 @@ const maxCustomerWaits = 3;
 /** From `sending` and a verdict to the next state. Pure: the clock and the dice are handed in. */
 export function settle(message: SendingMessage, verdict: Verdict, context: SettleContext): Transition {
   const { nowMs } = context;
-  const firstSentAt = message.firstSentAt ?? context.sentAtMs;
+  const firstSentAt = message.wasSent ? message.firstSentAt : context.sentAtMs;
   const same: Transition = {
     state: message.claimedFrom,
     parkClass: null,
@@ -145,6 +155,7 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     failures: message.failures,
     invalidAnswers: message.invalidAnswers,
     customerWaits: message.customerWaits,
+    wasSent: 1,
     firstSentAt,
     serviceId: null,
     flag: null,
@@ -174,9 +185,9 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
 
     // Waiting for the service as a whole costs the message nothing: the lane's pause keeps it back.
     case 'unavailable':
-      return { ...same, firstSentAt: message.firstSentAt, schedule: wait(1) };
+      return { ...same, ...firstSendOf(message), schedule: wait(1) };
     case 'not_sent':
-      return { ...same, firstSentAt: message.firstSentAt };
+      return { ...same, ...firstSendOf(message) };
     // It gives way to others, which show whether the service asks for less or refuses this one record.
     case 'throttled': {
       // A later refusal of what a gateway answered for would prove nothing: see `provenRefusal`.
@@ -203,7 +214,8 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     // ever.
     case 'busy': {
       if (verdict.others === 'pass still') return park('unproven');
-      const waitMs = Math.min(longestOwnWaitMs, Math.max(busyWaitMs, (nowMs - firstSentAt) / 10));
+      const takenMs = firstSentAt === null ? Number.POSITIVE_INFINITY : nowMs - firstSentAt;
+      const waitMs = Math.min(longestOwnWaitMs, Math.max(busyWaitMs, takenMs / 10));
       return { ...same, state: 'in_doubt', schedule: { at: nowMs + Math.round(waitMs) } };
     }
 
@@ -222,6 +234,10 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
   }
 }
 
+function firstSendOf({ wasSent, firstSentAt }: FirstSend): FirstSend {
+  return { wasSent, firstSentAt };
+}
+
 /** A refusal proves that nothing exists only if no earlier attempt may have taken effect. An update is never a create. */
 function provenRefusal(message: Pick<SendingMessage, 'claimedFrom'>): ParkClass {
   return message.claimedFrom === 'in_doubt' ? 'unproven' : 'refused';
@@ -232,8 +248,8 @@ export function isOtherRecord(message: {
   state: MessageState;
   parkClass: ParkClass | null;
   operation: Operation;
-  firstSentAt: number | null;
+  wasSent: 0 | 1;
 }): boolean {
-  const { state, parkClass, operation, firstSentAt } = message;
-  return state === 'parked' && parkClass === 'conflict' && operation === 'update' && firstSentAt === null;
+  const { state, parkClass, operation, wasSent } = message;
+  return state === 'parked' && parkClass === 'conflict' && operation === 'update' && !wasSent;
 }

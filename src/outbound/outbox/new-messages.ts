@@ -3,7 +3,14 @@ import { type Entity, entities, foldKey, sourceOf } from '../../model/record.js'
 import { factRow } from '../../store/fact-columns.js';
 import { insertRows, padded, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { type Operation, type ParkClass, type Removal, type Schedule, scheduleColumns } from './message.js';
+import {
+  type FirstSend,
+  type Operation,
+  type ParkClass,
+  type Removal,
+  type Schedule,
+  scheduleColumns,
+} from './message.js';
 
 export interface NewMessage {
   entity: Entity;
@@ -25,8 +32,8 @@ export interface NewMessage {
   total?: string | null;
   /** Set for a create: its bytes are frozen here. An update is composed later. */
   idempotencyKey: string | null;
-  /** When the same key and bytes went out before (`resync --force`). */
-  firstSentAt?: number | null;
+  /** The first time that the same key and bytes went out (`resync --force`); absent: never. */
+  sentBefore?: FirstSend;
   /** The form in which its key was shown to the service then. */
   presentedAs?: string | null;
   /** Whatever is found or acknowledged of it proves nothing of its fields: an update follows. */
@@ -69,7 +76,8 @@ export async function insertMessages(tx: Tx, messages: readonly NewMessage[], no
       ...factRow('reason', message.parked?.reason ?? null),
       ...scheduleColumns(scheduleOf(message, nowMs)),
       identity: message.identity ?? null,
-      first_sent_at: message.firstSentAt ?? null,
+      was_sent: message.sentBefore?.wasSent ?? 0,
+      first_sent_at: message.sentBefore?.firstSentAt ?? null,
       presented_as: message.presentedAs ?? null,
       captured_at: nowMs,
       is_backlog: message.isBacklog ? 1 : 0,

@@ -70,7 +70,7 @@ export async function promoteDependent(
   const [next] = await tx.rows<{ id: number; operation: string; parkClass: string | null; record: string | null }>(
     `SELECT id, operation, park_class, (SELECT b.record FROM message_body b WHERE b.message_id=outbox_message.id) AS record
        FROM outbox_message
-      WHERE entity=? AND source_key=? AND revision>? AND operation IN ('update','delete') AND first_sent_at IS NULL
+      WHERE entity=? AND source_key=? AND revision>? AND operation IN ('update','delete') AND was_sent=0
         AND (state='pending' OR (state='parked' AND park_class IN ('held','unmapped','conflict')))
         AND NOT EXISTS (SELECT 1 FROM binding b WHERE b.entity=? AND b.source_key=?)
       ORDER BY revision DESC LIMIT 1`,

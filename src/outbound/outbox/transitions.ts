@@ -4,8 +4,7 @@ import type { ClockReading } from '../../store/clock.js';
 import { factColumns, factRow } from '../../store/fact-columns.js';
 import { notAmong, padded, placeholders, type Row, updateRows } from '../../store/rows.js';
 import type { SqlValue, Tx } from '../../store/store.js';
-import { sentUnknownWhen } from './idempotency-key.js';
-import { type ParkClass, type RequestOnRecord, scheduleColumns, type Transition } from './message.js';
+import { type FirstSend, type ParkClass, type RequestOnRecord, scheduleColumns, type Transition } from './message.js';
 
 /**
  * The only file that changes the state of a message (`insertMessages` gives it the first one). Each function is one
@@ -25,7 +24,7 @@ const dueAt = 'next_attempt_at=?, waits_for=NULL';
 const waitsForPerson = "next_attempt_at=NULL, waits_for='person'";
 const isOver = 'next_attempt_at=NULL, waits_for=NULL';
 
-const unsentOrParked = "((state='pending' AND first_sent_at IS NULL) OR state='parked')";
+const unsentOrParked = "((state='pending' AND was_sent=0) OR state='parked')";
 const notClosed = "state IN ('pending','parked','sending','in_doubt')";
 
 interface Claim {
@@ -117,7 +116,9 @@ export async function settleSending(
     failures: transition.failures,
     invalid_answers: transition.invalidAnswers,
     customer_waits: transition.customerWaits,
+    // In this order: MySQL sees what an earlier assignment has set.
     first_sent_at: transition.firstSentAt,
+    was_sent: transition.wasSent,
     service_id: transition.serviceId,
     found_at: transition.foundAt,
     absences: transition.absences,
@@ -129,7 +130,8 @@ export async function settleSending(
     guardParameters: [epoch],
     judged: {
       // Another node may have moved it back meanwhile, because its clock was set back.
-      first_sent_at: 'CASE WHEN t.first_sent_at<v.first_sent_at THEN t.first_sent_at ELSE v.first_sent_at END',
+      first_sent_at: `CASE WHEN t.first_sent_at<v.first_sent_at OR (t.was_sent=1 AND t.first_sent_at IS NULL)
+        THEN t.first_sent_at ELSE v.first_sent_at END`,
     },
   });
 }
@@ -162,7 +164,8 @@ export async function doubtOlderEpochs(tx: Tx, epoch: number, now: ClockReading,
   const doubted = await tx.rows<MessageName>(select, parameters);
   if (doubted.length === 0) return doubted;
   await tx.run(
-    `UPDATE outbox_message SET state='in_doubt', next_attempt_at=?, first_sent_at=COALESCE(first_sent_at, claimed_at),
+    `UPDATE outbox_message SET state='in_doubt', next_attempt_at=?,
+            first_sent_at=CASE WHEN was_sent=1 THEN first_sent_at ELSE claimed_at END, was_sent=1,
             reason_code='process_stopped', reason_data='{}' WHERE ${isLeft}`,
     [now.wallMs, ...parameters],
   );
@@ -205,14 +208,13 @@ type OperableState = 'pending' | 'in_doubt' | 'parked';
  * counts as older than the lifetime of any key.
  */
 export async function parkAsUnproven(tx: Tx, from: OperableState, ids: readonly number[], reason: Fact) {
-  const set = `state='parked', park_class='unproven', first_sent_at=COALESCE(first_sent_at, ?), ${reasonSet}, ${waitsForPerson}`;
-  await run(tx, ids, set, [sentUnknownWhen, ...reasonValues(reason)], `state='${from}'`);
+  const set = `state='parked', park_class='unproven', was_sent=1, ${reasonSet}, ${waitsForPerson}`;
+  await run(tx, ids, set, reasonValues(reason), `state='${from}'`);
 }
 
-interface Requeued {
+interface Requeued extends FirstSend {
   id: number;
   to: 'pending' | 'in_doubt';
-  firstSentAt: number | null;
   /** Set where the next try goes out under another key. */
   newKey: { generation: number; idempotencyKey: string | null } | null;
 }
@@ -231,10 +233,11 @@ export async function requeueMessages(
     from === 'parked'
       ? { park_class: null, ...factRow('reason', null), failures: 0, invalid_answers: 0, customer_waits: 0 }
       : {};
-  const rowOf = ({ id, to, firstSentAt, newKey }: Requeued): Row => ({
+  const rowOf = ({ id, to, wasSent, firstSentAt, newKey }: Requeued): Row => ({
     id,
     state: to,
     ...scheduleColumns({ at: nowMs }),
+    was_sent: wasSent,
     first_sent_at: firstSentAt,
     ...restart,
     ...(newKey && { generation: newKey.generation, idempotency_key: newKey.idempotencyKey, absences: null }),
@@ -324,12 +327,13 @@ export async function closeAsSettled(
 export async function presumeInDoubt(
   tx: Tx,
   ids: readonly number[],
-  sentSince: number,
+  sentSince: number | null,
   reason: Fact,
   nowMs: number,
 ): Promise<void> {
-  const set = `state='in_doubt', first_sent_at=CASE WHEN first_sent_at<? THEN first_sent_at ELSE ? END,
-      ${reasonSet}, ${dueAt}`;
+  const set = `state='in_doubt',
+      first_sent_at=CASE WHEN first_sent_at<? OR (was_sent=1 AND first_sent_at IS NULL) THEN first_sent_at ELSE ? END,
+      was_sent=1, ${reasonSet}, ${dueAt}`;
   await run(tx, ids, set, [sentSince, sentSince, ...reasonValues(reason), nowMs], "state='pending'");
 }
 

@@ -17,7 +17,7 @@ export async function closeRespelled(
   imported: readonly BindingRow[],
   nowMs: number,
 ): Promise<number> {
-  const unsent = `m.operation='create' AND m.first_sent_at IS NULL AND m.state IN ('pending','parked') AND ${isUnbound}`;
+  const unsent = `m.operation='create' AND m.was_sent=0 AND m.state IN ('pending','parked') AND ${isUnbound}`;
   const folded = [...new Set(imported.map((row) => foldKey(row.source_key)))];
   const found = await tx.rows<{ id: number; sourceKey: string }>(
     `SELECT m.id, m.source_key FROM outbox_message m

@@ -4,7 +4,6 @@ import { raiseAlert } from '../../store/alerts.js';
 import { factColumns } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { type MessageName, parkAsUnproven } from '../outbox/transitions.js';
 
 /** The service's answers to creates of customers that may have been sent before, under the same key. */
@@ -29,7 +28,7 @@ export function areKeysForgotten({ acknowledged, existed }: ResentCustomers): bo
 export const forgottenKeysAlert = 'keys.forgotten';
 
 /** Orders that may have been sent, and that no key makes harmless any more. */
-const doubted = `entity='order' AND operation='create' AND first_sent_at=${sentUnknownWhen} AND state IN ('in_doubt','parked')`;
+const doubted = `entity='order' AND operation='create' AND was_sent=1 AND first_sent_at IS NULL AND state IN ('in_doubt','parked')`;
 
 /**
  * Stops the resend of orders that would rely on forgotten keys: those of the customers that exist already, in the transaction
@@ -48,8 +47,8 @@ export async function doubtOrderKeys(
   const some = areKeysForgotten(resent) ? '' : `AND customer_key IN ${placeholders(existing.length)}`;
   const orders = await tx.rows<MessageName>(
     `SELECT id, entity, source_key FROM outbox_message
-      WHERE state='in_doubt' AND entity='order' AND operation='create' AND first_sent_at<>? ${some} ORDER BY id${tx.forUpdate}`,
-    [sentUnknownWhen, ...(some === '' ? [] : existing)],
+      WHERE state='in_doubt' AND entity='order' AND operation='create' AND first_sent_at IS NOT NULL ${some} ORDER BY id${tx.forUpdate}`,
+    some === '' ? [] : existing,
   );
   if (orders.length === 0) return 0;
   const reason: Fact = { code: 'keys_perhaps_forgotten' };
@@ -58,8 +57,8 @@ export async function doubtOrderKeys(
   // A few thousand at a time: it may be every order of a lost store.
   for (let from = 0; from < ids.length; from += 5_000) {
     const chunk = ids.slice(from, from + 5_000);
-    const set = 'UPDATE outbox_message SET first_sent_at=?, reason_code=?, reason_data=? WHERE id IN';
-    await tx.run(`${set} ${placeholders(chunk.length)}`, [sentUnknownWhen, why.code, why.data, ...chunk]);
+    const set = 'UPDATE outbox_message SET first_sent_at=NULL, reason_code=?, reason_data=? WHERE id IN';
+    await tx.run(`${set} ${placeholders(chunk.length)}`, [why.code, why.data, ...chunk]);
   }
   if (!canLookUp) await parkAsUnproven(tx, 'in_doubt', ids, reason);
   const event = canLookUp ? 'in_doubt' : 'parked';

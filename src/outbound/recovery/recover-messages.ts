@@ -8,7 +8,6 @@ import type { Tx } from '../../store/store.js';
 import { readStoreInfos, writeStoreInfo } from '../../store/store-info.js';
 import { doubtBoundContents } from '../outbox/bindings.js';
 import { setContentHashes } from '../outbox/content-hash.js';
-import { sentUnknownWhen } from '../outbox/idempotency-key.js';
 import { type MessageName, noteEnds, parkAsUnproven, presumeInDoubt } from '../outbox/transitions.js';
 
 /** Not acknowledged as far as this store knows. */
@@ -47,8 +46,8 @@ export async function unprovenCreates(tx: Tx, afterId: number, limit: number): P
 }
 
 export type UnboundFate =
-  /** May have been sent since then: the same key and bytes again, while the service remembers the key; or looked up. */
-  | { to: 'in_doubt'; sentSince: number; lookUp?: boolean }
+  /** May have been sent since then (null: not known): the same key and bytes again, while the service remembers the key; or looked up. */
+  | { to: 'in_doubt'; sentSince: number | null; lookUp?: boolean }
   /** Nothing can prove whether it exists: a person decides. */
   | { to: 'parked' };
 
@@ -64,7 +63,10 @@ export async function presumeSent(tx: Tx, since: number): Promise<void> {
 /** Takes `presumeSent` back: the store was no copy, so what it never tried to send was never sent. */
 export async function forgetPresumption(tx: Tx, since: number): Promise<void> {
   for (const ids of await lockBatches(tx, `${unbound} AND m.attempts=0 AND m.first_sent_at=${Math.trunc(since)}`))
-    await tx.run(`UPDATE outbox_message SET first_sent_at=NULL WHERE id IN ${placeholders(ids.length)}`, ids);
+    await tx.run(
+      `UPDATE outbox_message SET was_sent=0, first_sent_at=NULL WHERE id IN ${placeholders(ids.length)}`,
+      ids,
+    );
 }
 
 /**
@@ -149,13 +151,16 @@ async function perhapsKnown(tx: Tx, ids: readonly number[]): Promise<Map<number,
  */
 export async function doubtUnmapped(tx: Tx, fate: UnboundFate): Promise<void> {
   const unmapped = `m.operation='create' AND m.state='parked' AND m.park_class='unmapped' AND ${isUnbound}`;
-  await noteFirstSent(tx, unmapped, fate.to === 'in_doubt' ? fate.sentSince : sentUnknownWhen);
+  await noteFirstSent(tx, unmapped, fate.to === 'in_doubt' ? fate.sentSince : null);
 }
 
 /** When these may have been sent for the first time; what is known of it stays. */
-async function noteFirstSent(tx: Tx, which: string, atMs: number): Promise<void> {
-  for (const ids of await lockBatches(tx, `${which} AND m.first_sent_at IS NULL`))
-    await tx.run(`UPDATE outbox_message SET first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [atMs, ...ids]);
+async function noteFirstSent(tx: Tx, which: string, atMs: number | null): Promise<void> {
+  for (const ids of await lockBatches(tx, `${which} AND m.was_sent=0`))
+    await tx.run(`UPDATE outbox_message SET was_sent=1, first_sent_at=? WHERE id IN ${placeholders(ids.length)}`, [
+      atMs,
+      ...ids,
+    ]);
 }
 
 /**
@@ -173,7 +178,7 @@ export async function doubtBindings(tx: Tx, entity: Entity, sourceKeys: readonly
         (operation<>'delete' AND state IN ('delivered','superseded'))
         OR (operation='update' AND state='discarded' AND revision<(
           SELECT b.revision FROM binding b WHERE b.entity=outbox_message.entity AND b.source_key=outbox_message.source_key))
-        OR (operation='create' AND first_sent_at IS NOT NULL AND state IN ('pending','sending','in_doubt'))
+        OR (operation='create' AND was_sent=1 AND state IN ('pending','sending','in_doubt'))
         OR (operation='update' AND body_hash IS NOT NULL AND state IN ('pending','sending','in_doubt','parked'))
         OR (operation='update' AND state='pending' AND EXISTS (SELECT 1 FROM adoption a
           WHERE a.entity=outbox_message.entity AND a.source_key=outbox_message.source_key AND a.reviewed_at IS NULL)))`,

@@ -405,13 +405,13 @@ async function closeProven(
 ): Promise<number> {
   const revisions = new Map(proofs.map((proof) => [proof.source_key, proof.revision]));
   const open = await tx.rows<OpenMessage>(
-    `SELECT id, source_key, revision, operation, first_sent_at FROM outbox_message
+    `SELECT id, source_key, revision, operation, was_sent FROM outbox_message
       WHERE entity=? AND source_key IN ${placeholders(revisions.size)} AND state IN ('pending','parked','sending','in_doubt')
         ${what.isBound ? "AND operation<>'update'" : ''}${tx.forUpdate}`,
     [entity, ...revisions.keys()],
   );
   const proven = open.filter((message) => {
-    const isUnsent = message.firstSentAt === null && (message.operation === 'create' || !what.isBound);
+    const isUnsent = !message.wasSent && (message.operation === 'create' || !what.isBound);
     return isUnsent || message.revision <= (revisions.get(message.sourceKey) as number);
   });
   const ids = proven.map(({ id }) => id);
@@ -425,7 +425,7 @@ type OpenMessage = {
   sourceKey: string;
   revision: number;
   operation: Operation;
-  firstSentAt: number | null;
+  wasSent: 0 | 1;
 };
 
 /**

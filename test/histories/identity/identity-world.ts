@@ -320,7 +320,7 @@ export class IdentityWorld {
     this.#owners.clear();
     this.#gone.clear();
     this.#copy = null;
-    const fate = lookUp ? ({ to: 'in_doubt', sentSince: 1, lookUp } as const) : ({ to: 'parked' } as const);
+    const fate = lookUp ? ({ to: 'in_doubt', sentSince: null, lookUp } as const) : ({ to: 'parked' } as const);
     const result = await recover(this.#context, this.erp, { fate, bindings: rows && exportOf(rows), reason: 'a test' });
     if (!one || !other) return;
     const [refused] = result.bindings.refused;

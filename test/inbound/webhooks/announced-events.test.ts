@@ -73,7 +73,7 @@ onAnyLab('events that were announced', (kit) => {
     await lab.deliver();
     const orderId = lab.sandbox.ledger().orders[0]?.order_id as string;
     // As it is between the service's answer and our settling.
-    await arrange(`UPDATE outbox_message SET ${forged.sending}, first_sent_at=NULL WHERE entity='order'`);
+    await arrange(`UPDATE outbox_message SET ${forged.sending}, was_sent=0, first_sent_at=NULL WHERE entity='order'`);
     await arrange("UPDATE binding SET service_id='not-yet' WHERE entity='order'");
     await announced(orderId, 'order');
     await announced('of-somebody-else', 'order', Date.now() - 120_001);
@@ -84,7 +84,7 @@ onAnyLab('events that were announced', (kit) => {
       { subject: 'of-somebody-else', outcome: 'no order of ours' },
       { subject: orderId, outcome: null },
     ]);
-    await arrange(`UPDATE outbox_message SET ${forged.delivered}, first_sent_at=1 WHERE entity='order'`);
+    await arrange(`UPDATE outbox_message SET ${forged.delivered}, was_sent=1, first_sent_at=NULL WHERE entity='order'`);
     await arrange("UPDATE binding SET service_id=? WHERE entity='order'", [orderId]);
     expect(await readNow(lab)).to.deep.equal({ read: 1, needsPull: false, waits: false });
     await announced('of-another', 'order');

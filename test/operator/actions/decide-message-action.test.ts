@@ -30,6 +30,7 @@ const message: OperatedMessage = {
   generation: 0,
   nextAttemptAt: now + hour,
   waitsFor: null,
+  wasSent: 0,
   firstSentAt: null,
   ended: null,
   claimedAt: null,
@@ -46,7 +47,7 @@ const places: [MessageState, ParkClass | null][] = messageStates.flatMap((state)
 /** A message that may have been sent was sent two hours ago, within the lifetime of its key. */
 function at(state: MessageState, parkClass: ParkClass | null, changes: Partial<OperatedMessage> = {}): OperatedMessage {
   const sent = state === 'in_doubt' || parkClass === 'unproven' || parkClass === 'conflict' || parkClass === 'refused';
-  return { ...message, state, parkClass, firstSentAt: sent ? now - 2 * hour : null, ...changes };
+  return { ...message, state, parkClass, wasSent: sent ? 1 : 0, firstSentAt: sent ? now - 2 * hour : null, ...changes };
 }
 
 function decide(action: OperatorAction, subject: OperatedMessage, changes: Partial<OperatorContext> = {}) {
@@ -90,6 +91,7 @@ describe('an operator’s action on a message', () => {
         to: 'in_doubt',
         generation: 0,
         newKey: false,
+        wasSent: 1,
         firstSentAt: now - 2 * hour,
       });
     });
@@ -111,7 +113,7 @@ describe('an operator’s action on a message', () => {
     });
     it('gives a refused create a new key where the service replays refusals', () => {
       const decision = decide('retry', at('parked', 'refused', { generation: 2 }), { replaysRefusals: true });
-      expect(decision).to.deep.equal({ to: 'pending', generation: 3, newKey: true, firstSentAt: null });
+      expect(decision).to.deep.equal({ to: 'pending', generation: 3, newKey: true, wasSent: 0, firstSentAt: null });
     });
     it('gives an update a new key, and no new generation, where the service would repeat its refusal for ever', () => {
       const update = at('parked', 'refused', { operation: 'update', boundServiceId: 'ord_1', generation: 2 });
@@ -140,31 +142,40 @@ describe('an operator’s action on a message', () => {
     ] as const) {
       it(`resends a create (${parkClass ?? state}) up to the end of its key's lifetime and not after it`, () => {
         const lastMoment = now - 24 * hour;
-        expect(decide('retry', at(state, parkClass, { firstSentAt: lastMoment })).to).to.equal('in_doubt');
-        expect(whyNot(decide('retry', at(state, parkClass, { firstSentAt: lastMoment - 1 })))).to.have.property(
-          'code',
-          'key_forgotten',
-        );
+        expect(decide('retry', at(state, parkClass, { wasSent: 1, firstSentAt: lastMoment })).to).to.equal('in_doubt');
+        expect(
+          whyNot(decide('retry', at(state, parkClass, { wasSent: 1, firstSentAt: lastMoment - 1 }))),
+        ).to.have.property('code', 'key_forgotten');
       });
     }
     it('does not resend a create of which nobody knows when it was sent', () => {
-      expect(whyNot(decide('retry', at('parked', 'unproven', { firstSentAt: null })))).to.have.property(
+      expect(whyNot(decide('retry', at('parked', 'unproven', { wasSent: 0, firstSentAt: null })))).to.have.property(
         'code',
         'key_forgotten',
       );
       // The clock ran ahead when it was sent, and was set right since.
-      const ahead = { firstSentAt: now + 3 * hour };
+      const ahead = { wasSent: 1, firstSentAt: now + 3 * hour } as const;
       expect(whyNot(decide('retry', at('parked', 'unproven', ahead)))).to.have.property('code', 'key_forgotten');
       expect(whyNot(decide('retry', at('in_doubt', null, ahead)))).to.have.property('code', 'key_forgotten');
     });
     it('resends an unproven update at any time: it sets absolute values', () => {
-      const old = at('parked', 'unproven', { operation: 'update', boundServiceId: 'ord_1', firstSentAt: 0 });
+      const old = at('parked', 'unproven', {
+        operation: 'update',
+        boundServiceId: 'ord_1',
+        wasSent: 1,
+        firstSentAt: 0,
+      });
       expect(decide('retry', old).to).to.equal('in_doubt');
     });
   });
 
   it('neither overwrites nor loses a record by resolving one whose key was another record’s before', () => {
-    const other = at('parked', 'conflict', { operation: 'update', boundServiceId: 'ord_1', firstSentAt: null });
+    const other = at('parked', 'conflict', {
+      operation: 'update',
+      boundServiceId: 'ord_1',
+      wasSent: 0,
+      firstSentAt: null,
+    });
     for (const action of ['retry', 'delivered', 'not_delivered'] as const)
       expect(whyNot(decide(action, other, { serviceId: 'ord_1' })), action).to.have.property(
         'code',
@@ -172,12 +183,12 @@ describe('an operator’s action on a message', () => {
       );
     expect(decide('discard', other).to).to.equal('discarded');
     // A message that the service itself refused as a conflict was sent, and is looked at there.
-    expect(decide('delivered', { ...other, firstSentAt: now }).to).to.equal('delivered');
+    expect(decide('delivered', { ...other, wasSent: 1, firstSentAt: now }).to).to.equal('delivered');
   });
 
   describe('discard', () => {
     it('leaves alone a pending message whose key the service has seen', () => {
-      expect(whyNot(decide('discard', at('pending', null, { firstSentAt: now - hour })))).to.have.property(
+      expect(whyNot(decide('discard', at('pending', null, { wasSent: 1, firstSentAt: now - hour })))).to.have.property(
         'code',
         'key_seen',
       );
@@ -228,10 +239,11 @@ describe('an operator’s action on a message', () => {
         ['parked', 'unproven'],
         ['parked', 'conflict'],
       ] as const)
-        expect(decide('not_delivered', at(state, parkClass, { firstSentAt: 0 }))).to.deep.equal({
+        expect(decide('not_delivered', at(state, parkClass, { wasSent: 1, firstSentAt: 0 }))).to.deep.equal({
           to: 'pending',
           generation: 1,
           newKey: true,
+          wasSent: 0,
           firstSentAt: null,
         });
     });
@@ -265,7 +277,7 @@ describe('an operator’s action on a message', () => {
   });
 
   it('settles what can not be mapped only where a lost store may have sent it', () => {
-    const unmapped = at('parked', 'unmapped', { firstSentAt: 1 });
+    const unmapped = at('parked', 'unmapped', { wasSent: 1, firstSentAt: 1 });
     expect(decide('delivered', unmapped, { serviceId: 'o1' })).to.deep.equal({ to: 'delivered', serviceId: 'o1' });
     expect(decide('delivered', at('parked', 'unmapped'), { serviceId: 'o1' })).to.have.property('to', null);
     for (const action of ['not_delivered', 'retry'] as const)

@@ -80,7 +80,7 @@ onSqliteLabAnd('mysql', 'the plan of a resync', (kit) => {
       `INSERT INTO binding (${same}, service_id, acknowledged, acknowledged_at)
        SELECT ${same}, 'id-' || m.id, b.record, 1 FROM outbox_message m JOIN message_body b ON b.message_id=m.id`,
     );
-    await kit.rows(`UPDATE outbox_message SET ${forged.delivered}, first_sent_at=1`);
+    await kit.rows(`UPDATE outbox_message SET ${forged.delivered}, was_sent=1, first_sent_at=NULL`);
   };
 
   const compare = async (lab: Lab, each: number, orders: number) => {

@@ -9,7 +9,7 @@ import {
 } from '../../../src/outbound/adoption/decide-adoption.js';
 import { nextRevision } from '../../../src/outbound/capture/next-revision.js';
 import { composePatch } from '../../../src/outbound/outbox/compose-update.js';
-import { messageStates } from '../../../src/outbound/outbox/message.js';
+import { messageStates, neverSent } from '../../../src/outbound/outbox/message.js';
 import { told } from '../../support/told.js';
 
 const claim = { entity: 'customer' as const, sourceKey: '7', serviceId: 'K7' };
@@ -151,7 +151,7 @@ describe('what follows when a person says which record at the service is ours', 
           state: decision.supersedes.includes(last.id) ? ('superseded' as const) : last.state,
           parkClass: null,
           contentHash: known,
-          firstSentAt: null,
+          ...neverSent,
           foundAt: null,
         };
         const binding = { revision: decision.revision, generation: decision.generation, contentHash: known };

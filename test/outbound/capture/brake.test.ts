@@ -55,6 +55,7 @@ describe('the brake of a single message', () => {
     state: 'delivered' as const,
     parkClass: null,
     contentHash: 'A',
+    wasSent: 1 as const,
     firstSentAt: 1,
     foundAt: null,
     mappingFingerprint: 'old',

@@ -22,6 +22,7 @@ const newest = (changes: Partial<NewestMessage> = {}): NewestMessage => ({
   state: 'delivered',
   parkClass: null,
   contentHash: 'A',
+  wasSent: 1,
   firstSentAt: 1,
   foundAt: null,
   ...changes,
@@ -46,6 +47,7 @@ describe('the removal of a record', () => {
       revision: 2,
       contentHash: 'P',
       state: 'superseded',
+      wasSent: 0,
       firstSentAt: null,
     });
     expect(decideRemoval('patch', closed, binding, 'P')).to.deep.include({ action: 'write', revision: 3 });
@@ -60,14 +62,16 @@ describe('the removal of a record', () => {
 
   it('closes an unsent create without sending it, whatever is configured', () => {
     for (const effect of ['nothing', 'delete', 'patch'] as const)
-      expect(decideRemoval(effect, newest({ state: 'pending', firstSentAt: null }), null, 'P')).to.deep.equal({
+      expect(
+        decideRemoval(effect, newest({ state: 'pending', wasSent: 0, firstSentAt: null }), null, 'P'),
+      ).to.deep.equal({
         action: 'withdraw',
         closes: 7,
       });
   });
 
   it('withdraws no create that a lost store may have sent, and asks nothing of what is gone', () => {
-    const unmapped = newest({ state: 'parked', parkClass: 'unmapped', firstSentAt: 1 });
+    const unmapped = newest({ state: 'parked', parkClass: 'unmapped', wasSent: 1, firstSentAt: 1 });
     for (const effect of ['nothing', 'delete', 'patch'] as const)
       expect(decideRemoval(effect, unmapped, null, 'P'), effect).to.deep.equal({ action: 'none' });
     for (const state of ['delivered', 'discarded', 'superseded'] as const)
@@ -99,7 +103,14 @@ describe('the removal of a record', () => {
   });
 
   it('waits also where an update waits for that create already, and is nothing where that update was closed with it', () => {
-    const update = newest({ operation: 'update', revision: 2, state: 'pending', firstSentAt: null, contentHash: 'B' });
+    const update = newest({
+      operation: 'update',
+      revision: 2,
+      state: 'pending',
+      wasSent: 0,
+      firstSentAt: null,
+      contentHash: 'B',
+    });
     expect(decideRemoval('delete', update, null, null)).to.deep.include({
       action: 'write',
       revision: 3,
@@ -109,7 +120,14 @@ describe('the removal of a record', () => {
   });
 
   it('takes the place of an update that was never sent', () => {
-    const update = newest({ operation: 'update', revision: 2, state: 'pending', firstSentAt: null, contentHash: 'B' });
+    const update = newest({
+      operation: 'update',
+      revision: 2,
+      state: 'pending',
+      wasSent: 0,
+      firstSentAt: null,
+      contentHash: 'B',
+    });
     expect(decideRemoval('delete', update, binding, null)).to.deep.include({ revision: 3, supersedes: 7 });
   });
 
@@ -128,6 +146,7 @@ describe('the removal of a record', () => {
       operation: 'update',
       state: 'parked',
       parkClass: 'conflict',
+      wasSent: 0,
       firstSentAt: null,
       revision: 2,
     });
@@ -141,16 +160,17 @@ describe('the removal of a record', () => {
           state: fc.constantFrom<MessageState>(...messageStates),
           operation: fc.constantFrom<Operation>('create', 'update', 'delete'),
           parkClass: fc.constantFrom<ParkClass | null>(null, 'unmapped', 'refused', 'conflict', 'unproven', 'held'),
-          firstSentAt: fc.option(fc.constant(1)),
+          wasSent: fc.constantFrom(0 as const, 1 as const),
           isBound: fc.boolean(),
           effect: fc.constantFrom('nothing' as const, 'delete' as const, 'patch' as const),
         }),
-        ({ state, operation, parkClass, firstSentAt, isBound, effect }) => {
+        ({ state, operation, parkClass, wasSent, isBound, effect }) => {
           const message = newest({
             state,
             operation,
             parkClass: state === 'parked' ? parkClass : null,
-            firstSentAt,
+            wasSent,
+            firstSentAt: null,
             revision: 3,
           });
           const decision = decideRemoval(effect, message, isBound ? binding : null, 'P');
@@ -159,13 +179,13 @@ describe('the removal of a record', () => {
             if (decision.supersedes !== null) {
               expect(operation).to.equal('update');
               expect(['pending', 'parked']).to.include(state);
-              if (state === 'pending') expect(firstSentAt).to.equal(null);
+              if (state === 'pending') expect(wasSent).to.equal(0);
             }
           }
           if (decision.action === 'withdraw') {
             expect(operation).to.equal('create');
             expect(isBound).to.equal(false);
-            if (state === 'pending') expect(firstSentAt).to.equal(null);
+            if (state === 'pending') expect(wasSent).to.equal(0);
           }
         },
       ),
@@ -190,19 +210,19 @@ describe('a row that comes back', () => {
 
   it('before its removal was sent takes the removal back', () => {
     for (const state of ['pending', 'parked'] as const)
-      expect(nextRevision('A', removal({ state, parkClass: 'held', firstSentAt: null }), binding, false)).to.deep.equal(
-        {
-          action: 'write',
-          operation: 'update',
-          generation: 0,
-          revision: 3,
-          supersedes: 7,
-        },
-      );
+      expect(
+        nextRevision('A', removal({ state, parkClass: 'held', wasSent: 0, firstSentAt: null }), binding, false),
+      ).to.deep.equal({
+        action: 'write',
+        operation: 'update',
+        generation: 0,
+        revision: 3,
+        supersedes: 7,
+      });
   });
 
   it('after its create was withdrawn is that create again', () => {
-    const withdrawn = newest({ state: 'superseded', firstSentAt: null });
+    const withdrawn = newest({ state: 'superseded', wasSent: 0, firstSentAt: null });
     expect(nextRevision('A', withdrawn, null, false)).to.deep.include({
       operation: 'create',
       generation: 0,

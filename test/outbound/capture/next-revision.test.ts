@@ -17,6 +17,7 @@ const newest = (changes: Partial<NewestMessage> = {}): NewestMessage => ({
   state: 'pending',
   parkClass: null,
   contentHash: 'A',
+  wasSent: 0,
   firstSentAt: null,
   foundAt: null,
   ...changes,
@@ -30,7 +31,7 @@ const write = (changes: Partial<Extract<RevisionDecision, { action: 'write' }>>)
   supersedes: null,
   ...changes,
 });
-const sent = { firstSentAt: sentAt };
+const sent = { wasSent: 1, firstSentAt: sentAt } as const;
 const none: RevisionDecision = { action: 'none' };
 
 describe('what capture does with a changed row', () => {

@@ -98,7 +98,7 @@ onAnyLab('the remedy of what a scan finds about a record', (kit) => {
         await lab.changeErp('UPDATE sales_order_lines SET qty=-1 WHERE order_id=?', [id]);
         await lab.capture();
         // As the recovery of a lost store leaves a row that it could not map.
-        await change('UPDATE outbox_message SET first_sent_at=1 WHERE source_key=?', `${id}`);
+        await change('UPDATE outbox_message SET was_sent=1, first_sent_at=NULL WHERE source_key=?', `${id}`);
         await lab.changeErp('UPDATE sales_order_lines SET qty=1 WHERE order_id=?', [id]);
       },
       command: /outbox resolve/,
@@ -198,7 +198,7 @@ onAnyLab('the remedy of what a scan finds about a record', (kit) => {
         given.key = String((await insertSampleOrder(given.lab.erp, { lines: [{ qty: 1 }] })).id);
         await given.lab.capture();
         await change(
-          `UPDATE outbox_message SET ${forged.parked}, park_class='unproven', first_sent_at=1 WHERE entity='order' AND source_key=?`,
+          `UPDATE outbox_message SET ${forged.parked}, park_class='unproven', was_sent=1, first_sent_at=NULL WHERE entity='order' AND source_key=?`,
           given.key,
         );
       },

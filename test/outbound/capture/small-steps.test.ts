@@ -83,7 +83,7 @@ onSqliteLabAnd('mysql', 'a sweep over what is settled', (kit) => {
       change(`UPDATE binding SET ${set} WHERE entity='order' AND source_key=?`, key);
     // Another edit was captured since; only an older message says what the service holds.
     await newestOf(edited, `content_hash='${'0'.repeat(64)}'`);
-    await newestOf(removed, `operation='delete', ${forged.parked}, park_class='held', first_sent_at=NULL`);
+    await newestOf(removed, `operation='delete', ${forged.parked}, park_class='held', was_sent=0, first_sent_at=NULL`);
     await bindingOf(other, `content_hash='${'1'.repeat(64)}'`);
     await bindingOf(remapped, `mapping_fingerprint='${'2'.repeat(64)}'`);
     await bindingOf(unnamed, 'identity=NULL');

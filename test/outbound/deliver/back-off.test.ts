@@ -86,7 +86,7 @@ describe('the back-off from a service that says "slow down" and names no time', 
     const looking = await waits(async (lab, client, lease, signal) => {
       await kit.store.transaction('let the key expire', (tx) =>
         tx.run(
-          "UPDATE outbox_message SET state='in_doubt', first_sent_at=1, next_attempt_at=1 WHERE entity='customer'",
+          "UPDATE outbox_message SET state='in_doubt', was_sent=1, first_sent_at=NULL, next_attempt_at=1 WHERE entity='customer'",
         ),
       );
       await delivery(lab, client, lease, signal);

@@ -138,7 +138,7 @@ onAnyLab('an order that may have been sent under a code that its customer has no
     // As after a recovery, which knows of nothing that was sent.
     await kit.store.transaction('recover', async (tx) => {
       await tx.run(
-        `UPDATE outbox_message SET ${forged.parked}, park_class='unproven', first_sent_at=1 WHERE entity='order'`,
+        `UPDATE outbox_message SET ${forged.parked}, park_class='unproven', was_sent=1, first_sent_at=NULL WHERE entity='order'`,
       );
       await tx.run("DELETE FROM outbox_message WHERE entity='customer'");
     });

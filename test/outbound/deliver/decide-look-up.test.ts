@@ -11,6 +11,7 @@ const young = {
   absences: 0,
   isForgotten: true,
   othersPass: false,
+  wasSent: 1,
   firstSentAt: 1_000_000_000,
   isFoundByKey: false,
   isAskedByKey: false,

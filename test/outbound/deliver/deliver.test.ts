@@ -235,7 +235,9 @@ onSqliteLabAnd('mysql', 'deliver', (kit) => {
       // A day later, with new work beside it.
       lab.context.nowMs = () => Date.now() + 25 * 3_600_000;
       await kit.store.transaction('add work', async (tx) => {
-        await tx.run(`UPDATE outbox_message SET ${forged.pending}, first_sent_at=NULL WHERE number<>?`, [number]);
+        await tx.run(`UPDATE outbox_message SET ${forged.pending}, was_sent=0, first_sent_at=NULL WHERE number<>?`, [
+          number,
+        ]);
         // As new orders: a record that is bound keeps its id.
         await tx.run("DELETE FROM binding WHERE entity='order'");
       });
@@ -397,11 +399,11 @@ onSqliteLabAnd('mysql', 'deliver', (kit) => {
     await lab.capture();
     const [number] = (await orderNumbers(lab)) as [string];
     await kit.store.transaction('doubt', (tx) =>
-      tx.run(`UPDATE outbox_message SET ${forged.in_doubt}, first_sent_at=1 WHERE number=?`, [number]),
+      tx.run(`UPDATE outbox_message SET ${forged.in_doubt}, was_sent=1, first_sent_at=NULL WHERE number=?`, [number]),
     );
     lab.context.nowMs = () => Date.now();
     await kit.store.transaction('doubt', (tx) =>
-      tx.run('UPDATE outbox_message SET next_attempt_at=?, first_sent_at=? WHERE number=?', [
+      tx.run('UPDATE outbox_message SET next_attempt_at=?, was_sent=1, first_sent_at=? WHERE number=?', [
         Date.now() + 60_000,
         Date.now(),
         number,
@@ -420,9 +422,7 @@ onSqliteLabAnd('mysql', 'deliver', (kit) => {
     expect(states.pending).to.be.greaterThan(10);
     const held = await kit.rows("SELECT COUNT(*) AS n FROM attempt WHERE verdict='not_sent' AND started_at IS NULL");
     expect(held[0].n).to.be.greaterThan(0);
-    const unsent = await kit.rows(
-      "SELECT COUNT(*) AS n FROM outbox_message WHERE state='pending' AND first_sent_at IS NOT NULL",
-    );
+    const unsent = await kit.rows("SELECT COUNT(*) AS n FROM outbox_message WHERE state='pending' AND was_sent=1");
     expect(unsent).to.deep.equal([{ n: 0 }]);
     await expectAttemptsFor(kit, lab);
     await kit.store.transaction('now', (tx) =>

@@ -158,7 +158,7 @@ describe('an outage on injected time', function () {
     const expire = () =>
       kit.store.transaction('let the keys expire', (tx) =>
         tx.run(
-          "UPDATE outbox_message SET state='in_doubt', first_sent_at=1, next_attempt_at=1 WHERE entity='customer'",
+          "UPDATE outbox_message SET state='in_doubt', was_sent=1, first_sent_at=NULL, next_attempt_at=1 WHERE entity='customer'",
         ),
       );
 

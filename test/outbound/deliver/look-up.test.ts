@@ -11,7 +11,7 @@ onAnyLab('what can not be resent is looked up at the service', (kit) => {
     kit.rows('SELECT entity, state, park_class, COUNT(*) AS n FROM outbox_message GROUP BY 1, 2, 3 ORDER BY 1, 2');
   const expire = () =>
     kit.store.transaction('let the keys expire', (tx) =>
-      tx.run("UPDATE outbox_message SET first_sent_at=1, next_attempt_at=1 WHERE state='in_doubt'"),
+      tx.run("UPDATE outbox_message SET was_sent=1, first_sent_at=NULL, next_attempt_at=1 WHERE state='in_doubt'"),
     );
   const endpoints = sandboxLookUps;
 
@@ -83,10 +83,12 @@ onAnyLab('what can not be resent is looked up at the service', (kit) => {
       ({ id }) => id,
     );
     await kit.store.transaction('as they were sent once', async (tx) => {
-      await tx.run("UPDATE outbox_message SET state='in_doubt', first_sent_at=1, next_attempt_at=1 WHERE id=?", [
-        orders[0],
-      ]);
-      const conflict = "state='parked', park_class='conflict', first_sent_at=?, attempts=1, next_attempt_at=1";
+      await tx.run(
+        "UPDATE outbox_message SET state='in_doubt', was_sent=1, first_sent_at=NULL, next_attempt_at=1 WHERE id=?",
+        [orders[0]],
+      );
+      const conflict =
+        "state='parked', park_class='conflict', was_sent=1, first_sent_at=?, attempts=1, next_attempt_at=1";
       await tx.run(`UPDATE outbox_message SET ${conflict} WHERE id=?`, [Date.now(), orders[1]]);
       await tx.run('DELETE FROM message_body WHERE message_id IN (?, ?)', orders);
     });
@@ -132,7 +134,7 @@ onAnyLab('what can not be resent is looked up at the service', (kit) => {
     await lab.capture();
     await kit.store.transaction('a conflict', (tx) =>
       tx.run(
-        `UPDATE outbox_message SET state='parked', park_class='conflict', first_sent_at=?, attempts=1, reason_code='legacy', reason_data='{"text":{"outside":"HTTP 409"}}' WHERE entity='order'`,
+        `UPDATE outbox_message SET state='parked', park_class='conflict', was_sent=1, first_sent_at=?, attempts=1, reason_code='legacy', reason_data='{"text":{"outside":"HTTP 409"}}' WHERE entity='order'`,
         [Date.now()],
       ),
     );

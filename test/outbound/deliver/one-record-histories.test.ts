@@ -64,6 +64,7 @@ class World {
       failures: 0,
       invalidAnswers: 0,
       customerWaits: 0,
+      wasSent: 0,
       firstSentAt: null,
       capturedAt: this.now,
       answer,
@@ -108,8 +109,8 @@ class World {
         sentAtMs: this.now,
         tries: tries.count,
       });
-      const { failures, invalidAnswers, customerWaits, firstSentAt, state } = next;
-      Object.assign(record, { failures, invalidAnswers, customerWaits, firstSentAt, state });
+      const { failures, invalidAnswers, customerWaits, wasSent, firstSentAt, state } = next;
+      Object.assign(record, { failures, invalidAnswers, customerWaits, wasSent, firstSentAt, state });
       if (state === 'pending' || state === 'in_doubt') record.claimedFrom = state;
       if (next.schedule !== null && 'at' in next.schedule) record.dueAt = next.schedule.at;
       if (state === 'delivered' || state === 'parked') record.endedAt = this.now;

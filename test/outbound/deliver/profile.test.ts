@@ -93,7 +93,7 @@ onAnyLab('the profile of a service', (kit) => {
       await lab.deliver();
       expect(await statesOf(kit)).to.have.property('parked');
       await kit.rows(
-        "UPDATE outbox_message SET state='pending', park_class=NULL, first_sent_at=NULL, next_attempt_at=0, waits_for=NULL WHERE state='parked'",
+        "UPDATE outbox_message SET state='pending', park_class=NULL, was_sent=0, first_sent_at=NULL, next_attempt_at=0, waits_for=NULL WHERE state='parked'",
       );
       await lab.another({ settings }).deliver();
       await expectAllAtService(lab);

@@ -9,6 +9,7 @@ import {
   type ParkClass,
   type SendingMessage,
   type SettleContext,
+  sentUnknownWhen,
   settle,
   type Transition,
 } from '../../../src/outbound/outbox/message.js';
@@ -69,10 +70,17 @@ const fresh: SendingMessage = {
   failures: 0,
   invalidAnswers: 0,
   customerWaits: 0,
+  wasSent: 0,
   firstSentAt: null,
 };
 /** A message that may have taken effect before: it was sent, so the time of that is on record. */
-const doubted: SendingMessage = { ...fresh, claimedFrom: 'in_doubt', failures: 2, firstSentAt: nowMs - 60_000 };
+const doubted: SendingMessage = {
+  ...fresh,
+  claimedFrom: 'in_doubt',
+  failures: 2,
+  wasSent: 1,
+  firstSentAt: nowMs - 60_000,
+};
 const one = (kind: VerdictKind): Verdict => verdicts[kind][0] as Verdict;
 
 /** Every message that can be under way: all small counters, both origins, sent before or not. */
@@ -89,6 +97,7 @@ const messages: SendingMessage[] = (['pending', 'in_doubt'] as const).flatMap((c
             failures,
             invalidAnswers,
             customerWaits,
+            wasSent: firstSentAt === null ? 0 : 1,
             firstSentAt,
           })),
         ),
@@ -164,9 +173,14 @@ describe('settling a message', () => {
   it('never moves the time of the first send, and sets it unless nothing can have left', () => {
     for (const message of messages) {
       for (const verdict of allVerdicts) {
-        const { firstSentAt } = settle(message, verdict, context());
-        if (message.firstSentAt !== null) expect(firstSentAt, verdict.kind).to.equal(message.firstSentAt);
-        else expect(firstSentAt, verdict.kind).to.equal(neverLeft.includes(verdict.kind) ? null : nowMs - 70);
+        const { wasSent, firstSentAt } = settle(message, verdict, context());
+        const never = neverLeft.includes(verdict.kind)
+          ? { wasSent: 0, firstSentAt: null }
+          : { wasSent: 1, firstSentAt: nowMs - 70 };
+        const before = { wasSent: 1, firstSentAt: message.firstSentAt };
+        expect({ wasSent, firstSentAt }, verdict.kind).to.deep.equal(message.wasSent ? before : never);
+        const unknown = settle({ ...message, ...sentUnknownWhen }, verdict, context());
+        expect(unknown, verdict.kind).to.include(sentUnknownWhen);
       }
     }
   });
@@ -187,7 +201,7 @@ describe('settling a message', () => {
   it('calls a refusal proven only when no earlier attempt may have taken effect', () => {
     expect(settle(fresh, one('refused'), context()).parkClass).to.equal('refused');
     expect(
-      settle({ ...fresh, firstSentAt: nowMs - 5_000 }, one('refused'), context()).parkClass,
+      settle({ ...fresh, wasSent: 1, firstSentAt: nowMs - 5_000 }, one('refused'), context()).parkClass,
       'after a 429',
     ).to.equal('refused');
     expect(settle(doubted, one('refused'), context()).parkClass).to.equal('unproven');
@@ -224,8 +238,11 @@ describe('settling a message', () => {
       2_000, 4_000, 8_000, 899_999,
     ]);
     expect(wait({ ...fresh, failures: 30 }, 'busy')).to.equal(1_000);
-    expect(wait({ ...doubted, firstSentAt: nowMs - 25_000 }, 'busy'), 'a tenth of what it has taken').to.equal(2_500);
-    expect(wait({ ...doubted, firstSentAt: nowMs - 7_200_000 }, 'busy'), 'for ever').to.equal(60_000);
+    expect(
+      wait({ ...doubted, wasSent: 1, firstSentAt: nowMs - 25_000 }, 'busy'),
+      'a tenth of what it has taken',
+    ).to.equal(2_500);
+    expect(wait({ ...doubted, wasSent: 1, firstSentAt: nowMs - 7_200_000 }, 'busy'), 'for ever').to.equal(60_000);
     expect(wait({ ...fresh, failures: 30 }, 'unavailable')).to.equal(2_000);
     expect(wait(fresh, 'throttled'), 'it gives way to others').to.equal(2_000);
   });

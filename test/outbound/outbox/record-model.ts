@@ -97,7 +97,7 @@ export class RecordModel {
   #write(decision: Extract<RevisionDecision | RemovalDecision, { action: 'write' }>, content: string): void {
     const older = this.messages.find(({ id }) => id === decision.supersedes);
     if (older) {
-      const mayBeSuperseded = (older.state === 'pending' && older.firstSentAt === null) || older.state === 'parked';
+      const mayBeSuperseded = (older.state === 'pending' && !older.wasSent) || older.state === 'parked';
       if (!mayBeSuperseded) throw new Error(`supersedes a message that is ${older.state}`);
       older.state = 'superseded';
     }
@@ -110,6 +110,7 @@ export class RecordModel {
       state: unmapped ? 'parked' : 'pending',
       parkClass: unmapped ? 'unmapped' : null,
       contentHash: content,
+      wasSent: 0,
       firstSentAt: null,
       foundAt: null,
       failures: 0,
@@ -134,8 +135,8 @@ export class RecordModel {
       sentAtMs: this.#now,
       tries: 1,
     });
-    const { state, parkClass, failures, invalidAnswers, customerWaits, firstSentAt } = next;
-    Object.assign(message, { state, parkClass, failures, invalidAnswers, customerWaits, firstSentAt });
+    const { state, parkClass, failures, invalidAnswers, customerWaits, wasSent, firstSentAt } = next;
+    Object.assign(message, { state, parkClass, failures, invalidAnswers, customerWaits, wasSent, firstSentAt });
     if (state === 'delivered') {
       const { revision, generation, contentHash } = message;
       this.binding = message.operation === 'delete' ? null : { revision, generation, contentHash };
@@ -152,7 +153,7 @@ export class RecordModel {
         m.revision > refused.revision &&
         m.operation !== 'create' &&
         (m.state === 'pending' || (m.state === 'parked' && m.parkClass === 'unmapped')) &&
-        m.firstSentAt === null,
+        !m.wasSent,
     );
     if (!next) return;
     refused.state = 'superseded';
@@ -169,8 +170,7 @@ export class RecordModel {
   #discard(): void {
     const message = this.messages.at(-1);
     if (!message) return;
-    if (message.state === 'parked' || (message.state === 'pending' && message.firstSentAt === null))
-      message.state = 'discarded';
+    if (message.state === 'parked' || (message.state === 'pending' && !message.wasSent)) message.state = 'discarded';
   }
 
   #serve(message: Message, fate: Fate): Verdict {

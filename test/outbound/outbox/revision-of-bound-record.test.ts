@@ -3,8 +3,8 @@ import { nextRevision } from '../../../src/outbound/capture/next-revision.js';
 import type { ParkClass } from '../../../src/outbound/outbox/message.js';
 
 /** A record that may exist once more stays visible to a person. */
-const nothingWasDone = (parkClass: ParkClass, firstSentAt: number | null) =>
-  parkClass === 'refused' || parkClass === 'unmapped' || (firstSentAt === null && parkClass !== 'unproven');
+const nothingWasDone = (parkClass: ParkClass, wasSent: 0 | 1) =>
+  parkClass === 'refused' || parkClass === 'unmapped' || (wasSent === 0 && parkClass !== 'unproven');
 
 describe('a change to a record that the service acknowledged', () => {
   for (const parkClass of ['refused', 'unmapped', 'conflict', 'unproven'] as ParkClass[])
@@ -22,13 +22,15 @@ describe('a change to a record that the service acknowledged', () => {
         } as const;
         const binding = { revision: 1, generation: 0, contentHash: 'a' };
         for (const replaysRefusals of [false, true])
-          for (const firstSentAt of [null, 1])
-            expect(nextRevision('b', { ...newest, firstSentAt }, binding, replaysRefusals)).to.deep.equal({
+          for (const wasSent of [0, 1] as const)
+            expect(
+              nextRevision('b', { ...newest, wasSent, firstSentAt: null }, binding, replaysRefusals),
+            ).to.deep.equal({
               action: 'write',
               operation: 'update',
               revision: 3,
               generation: 0,
-              supersedes: state === 'parked' && nothingWasDone(parkClass, firstSentAt) ? 7 : null,
+              supersedes: state === 'parked' && nothingWasDone(parkClass, wasSent) ? 7 : null,
             });
       });
 });

@@ -170,7 +170,7 @@ onAnyLab('what a recovery takes for proven', (kit) => {
     await lab.capture({ sweep: true });
     await kit.store.transaction('as in the middle of a request', (tx) =>
       tx.run(
-        `UPDATE outbox_message SET ${forged.sending}, first_sent_at=?, claimed_at=?, claim_epoch=7, attempts=1 WHERE state='pending'`,
+        `UPDATE outbox_message SET ${forged.sending}, was_sent=1, first_sent_at=?, claimed_at=?, claim_epoch=7, attempts=1 WHERE state='pending'`,
         [Date.now(), Date.now()],
       ),
     );
@@ -343,7 +343,9 @@ onAnyLab('what a recovery takes for proven', (kit) => {
     await loseEverything(kit);
     await lab.capture({ sweep: true });
     await kit.store.transaction('as one that a person has to look at', (tx) =>
-      tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='unproven', first_sent_at=1 WHERE entity='order'`),
+      tx.run(
+        `UPDATE outbox_message SET ${forged.parked}, park_class='unproven', was_sent=1, first_sent_at=NULL WHERE entity='order'`,
+      ),
     );
     await holdAsLost(kit);
     const findMeanwhile = withMethod(lab.reader, 'nowAsChangedAt', async (...given) => {
