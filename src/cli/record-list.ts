@@ -2,6 +2,8 @@ import { createReadStream } from 'node:fs';
 import { pipeline, Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { CsvError, type Info, parse } from 'csv-parse';
+import type { RefusalFact } from '../model/facts/actions.js';
+import { outside } from '../model/outside.js';
 import type { NamedRecords } from '../operator/actions/action.js';
 import type { AdoptionLine } from '../outbound/adoption/adopt-file.js';
 import { UsageError } from './command.js';
@@ -55,7 +57,7 @@ export async function* readRecordList(file: string, columns: 1 | 2 = 2): AsyncGe
       throw new UsageError(`${file} is not text in UTF-8. Save it as “CSV UTF-8 (comma delimited)”.`);
     if (!(error instanceof CsvError)) throw error;
     // A quote that does not end swallows the rest of the file.
-    yield { line: Number(error.lines ?? 0), problem: `the quotes or the length are wrong: ${error.message}` };
+    yield { line: Number(error.lines ?? 0), problem: { code: 'line_unreadable', message: outside(error.message) } };
   }
 }
 
@@ -87,24 +89,23 @@ function lineOf(
   [key, id]: readonly [number, number],
   columns: 1 | 2,
 ): AdoptionLine {
-  const wanted = columns === 1 ? 'the key of the ERP alone' : 'the key of the ERP and the id at the service';
-  if (record.length !== columns) return { line, problem: `it has ${record.length} columns; write ${wanted}` };
+  if (record.length !== columns)
+    return { line, problem: { code: 'line_columns', found: record.length, needed: columns } };
   const sourceKey = record[key] as string;
   const serviceId = record[id] ?? '';
-  if (sourceKey === '') return { line, problem: 'the key of the ERP is empty' };
-  if (columns === 2 && serviceId.trim() === '') return { line, problem: 'the id at the service is empty' };
+  if (sourceKey === '') return { line, problem: { code: 'line_without_key' } };
+  if (columns === 2 && serviceId.trim() === '') return { line, problem: { code: 'line_without_service_id' } };
   if (sourceKey.length > maxLength || serviceId.length > maxLength)
-    return { line, problem: `a key or an id is longer than ${maxLength} characters` };
+    return { line, problem: { code: 'line_too_long', limit: maxLength } };
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
-  if (/^\s|\s$|[\u0000-\u001f\u007f]/.test(serviceId))
-    return { line, problem: 'the id at the service begins or ends with a space, or holds a line break' };
+  if (/^\s|\s$|[\u0000-\u001f\u007f]/.test(serviceId)) return { line, problem: { code: 'line_service_id_spaced' } };
   return { line, sourceKey, serviceId };
 }
 
 /** Reads a list whole. A key or an id that several lines name is used for none of them: which line is right is not to be guessed. */
 export async function readNamedRecords(file: string, columns: 1 | 2): Promise<NamedRecords> {
   const lines: Extract<AdoptionLine, { sourceKey: string }>[] = [];
-  const unusable: { key: string; problem: string }[] = [];
+  const unusable: { key: string; problem: RefusalFact }[] = [];
   for await (const one of readRecordList(file, columns))
     if ('problem' in one) unusable.push({ key: `line ${one.line}`, problem: one.problem });
     else lines.push(one);
@@ -118,9 +119,9 @@ export async function readNamedRecords(file: string, columns: 1 | 2): Promise<Na
   for (const { sourceKey: key, serviceId, line } of lines) {
     const sameKey = byKey.get(key) as number[];
     const sameId = columns === 2 ? (byId.get(serviceId) as number[]) : [line];
-    if (sameKey.length > 1) unusable.push({ key, problem: `the key stands in the lines ${sameKey.join(', ')}` });
+    if (sameKey.length > 1) unusable.push({ key, problem: { code: 'key_in_lines', lines: sameKey } });
     else if (sameId.length > 1)
-      unusable.push({ key, problem: `the id ${serviceId} stands in the lines ${sameId.join(', ')}` });
+      unusable.push({ key, problem: { code: 'service_id_in_lines', serviceId, lines: sameId } });
     else idByKey.set(key, columns === 2 ? serviceId : null);
   }
   return { idByKey, unusable };

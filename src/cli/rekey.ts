@@ -12,6 +12,7 @@ import {
 } from '../operator/actions/rekey.js';
 import { type RecordRekey, rekeyRecord } from '../operator/actions/rekey-record.js';
 import type { FindBy } from '../operator/find-records.js';
+import { tell } from '../words/words.js';
 import {
   atSource,
   type CommandApp,
@@ -211,6 +212,6 @@ async function readNamed(file: string | undefined): Promise<Map<string, string>>
   if (file === undefined) return new Map();
   const { idByKey, unusable } = await readNamedRecords(file, 2);
   const [wrong] = unusable;
-  if (wrong) throw new UsageError(`${file}, ${wrong.key}: ${wrong.problem}.`);
+  if (wrong) throw new UsageError(`${file}, ${wrong.key}: ${tell(wrong.problem)}.`);
   return idByKey as Map<string, string>;
 }

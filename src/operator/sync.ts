@@ -4,7 +4,6 @@ import type { ErpWriter } from '../erp/write-back/erp-writer.js';
 import { type PullResult, pull } from '../inbound/invoices/pull.js';
 import { lastPull } from '../inbound/invoices/pull-record.js';
 import { type WriteBackResult, writeBack } from '../inbound/write-back/write-back.js';
-import { legacy } from '../model/facts/fact.js';
 import { type Entity, inSource, sourceNames } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
@@ -19,7 +18,6 @@ import type { ServiceClient } from '../service/service-client.js';
 import { type RecordedJob, recordSuccess, requestWakeUp } from '../store/job-runs.js';
 import { type Condition, joinConditions, placeholders } from '../store/rows.js';
 import type { Store } from '../store/store.js';
-import { tell } from '../words/words.js';
 import { countMessages } from './list-messages.js';
 
 /** The number of messages that are pending, being sent or in doubt; with `only`, of these records. */
@@ -277,14 +275,18 @@ async function watch(
     if (answer instanceof ServiceLease) return answer;
   }
   result.open = asked('deliver') ? await countOpen(store, only) : 0;
-  const left = [
-    ...quiet.map(({ lane, reason }) => `${lane} is ${tell(reason)}`),
-    open > 0 ? `${open} messages are still open` : '',
-    pulled ? '' : 'it has not pulled the invoices yet',
-  ].filter(Boolean);
+  const isDone = quiet.length === 0 && open === 0 && pulled;
   result.deliver = {
     ...emptyDeliverResult(),
-    stopped: left.length > 0 ? legacy(`${holder} delivers, and ${left.join(', and ')}`) : null,
+    stopped: isDone
+      ? null
+      : {
+          code: 'left_to_holder',
+          holder,
+          quiet: quiet.map(({ lane, reason }) => ({ lane, reason })),
+          open: result.open,
+          pulled,
+        },
     watched: holder,
   };
   return null;

@@ -1,6 +1,5 @@
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { LookUpEndpoint } from '../config/sections/service-endpoints.js';
-import { legacy } from '../model/facts/fact.js';
 import type { Entity, JsonValue } from '../model/record.js';
 import { KnownSecrets } from '../model/secret.js';
 import { type Delivered, type Failure, type LookUpFinding, type ReadAnswer, Unusable } from '../model/verdict.js';
@@ -61,7 +60,7 @@ export interface ReadQuestion<Value> {
    * Makes of status and body what was asked for, or says why it is none.
    * @param json of the body; undefined: the body is none
    */
-  read: (status: number, json: unknown, body: string) => Value | Unusable | string;
+  read: (status: number, json: unknown, body: string) => Value | Unusable;
 }
 
 /** A request that sees what the service makes of it, and the answer as it came, with our credentials taken out. */
@@ -201,7 +200,6 @@ export class ServiceClient {
     const read = (status: number, json: unknown, body: string): ReadAnswer<Value> | Unusable => {
       const readable = this.#redaction.readable(body);
       const value = question.read(status, readable === body ? json : parseAnswer(places, readable), readable);
-      if (typeof value === 'string') return new Unusable(legacy(value));
       return value instanceof Unusable ? value : { kind: 'read', value };
     };
     const customerOrInvoice = endpoint.endsWith('Customer') ? 'customer' : 'invoice';

@@ -82,7 +82,7 @@ onAnyLab('records that a recovery parked', (kit) => {
     const idByKey = new Map([[second[0], first[1]], ['SO-unknown', 'ord_x'], third, ...more.slice(0, 3)]);
     const { plan, done } = await say(lab, 'delivered', {
       idByKey,
-      unusable: [{ key: 'line 9', problem: 'it has 3 columns' }],
+      unusable: [{ key: 'line 9', problem: { code: 'line_columns', found: 3, needed: 2 } }],
     });
     expect(done).to.equal(4);
     expect(plan.matched).to.equal(7);

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { serviceSettings } from '../../src/config/sections/service.js';
 import type { LookUpEndpoint } from '../../src/config/sections/service-endpoints.js';
 import { invoicePagePlaces, readInvoicePage } from '../../src/inbound/invoices/invoice-page.js';
-import { legacy } from '../../src/model/facts/fact.js';
 import { Unusable, usualErrorPlaces } from '../../src/model/verdict.js';
 import { expectAcknowledgement } from '../../src/service/acknowledgement.js';
 import { findFailureMark } from '../../src/service/failure-mark.js';
@@ -116,10 +115,9 @@ const reading = recordQuestion(profile, { entity: 'order', serviceId: 'O-1', rec
 if ('problem' in reading) throw new Error(reading.problem.code);
 const question = { asks: 'read', entity: 'order' } as const;
 const read =
-  <Value>(ask: (json: unknown) => Value | Unusable | string) =>
+  <Value>(ask: (json: unknown) => Value | Unusable) =>
   (_status: number, json: unknown) => {
     const value = ask(json);
-    if (typeof value === 'string') return new Unusable(legacy(value));
     return value instanceof Unusable ? value : ({ kind: 'read', value } as const);
   };
 /** All that is asked of a service, with an answer that is the best that could come. */

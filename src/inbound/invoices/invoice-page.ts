@@ -6,6 +6,7 @@ import { outside } from '../../model/outside.js';
 import type { Invoice } from '../../model/record.js';
 import { valueAt } from '../../model/record.js';
 import { secretMark } from '../../model/redact.js';
+import { Unusable } from '../../model/verdict.js';
 import { amount, isDecimal } from '../../service/amount.js';
 import type { AnswerPlaces } from '../../service/failure-mark.js';
 
@@ -99,18 +100,18 @@ export function invoicePagePlaces(fields: InvoicesSettings['paging']['fields']):
 /**
  * Reads the JSON of a page. An amount with a decimal point shows that the service does not count in the smallest unit: then
  * its whole amounts are not in it either, and none of the list can be read.
- * @returns a text that says what is wrong, when it is no page at all
+ * @returns what is wrong, when it is no page at all
  */
-export function readInvoicePage(value: unknown, { fields, currency, customer }: PageTerms): InvoicePage | string {
-  if (value === undefined)
-    return 'the page is no JSON that can be read: broken, a name twice in one object, or nested too deep';
+export function readInvoicePage(value: unknown, { fields, currency, customer }: PageTerms): InvoicePage | Unusable {
+  if (value === undefined) return new Unusable({ code: 'page_no_json' });
   const total = valueAt(value, fields.total);
   const rows = total === 0 ? (valueAt(value, fields.invoices) ?? []) : valueAt(value, fields.invoices);
   const page = valueAt(value, fields.page);
-  if (!Array.isArray(rows)) return `${fields.invoices}: there is no list`;
-  if (!Number.isSafeInteger(total) || (total as number) < 0) return `${fields.total}: there is no whole number from 0`;
+  if (!Array.isArray(rows)) return new Unusable({ code: 'page_without_list', place: fields.invoices });
+  if (!Number.isSafeInteger(total) || (total as number) < 0)
+    return new Unusable({ code: 'page_without_total', place: fields.total });
   const decimal = rows.find((row) => isDecimal(valueAt(row, 'amount')));
-  if (decimal !== undefined) return inAnotherUnit(decimal);
+  if (decimal !== undefined) return new Unusable(inAnotherUnit(decimal));
   const nameless = new Map<string, number>();
   const read = rows.map((row) => [row, readInvoice(row, currency)] as const);
   const strange = customer === null ? undefined : read.find(([, invoice]) => isOthers(invoice, customer))?.[0];
@@ -135,11 +136,10 @@ function numberless(rows: readonly unknown[]): ListFact | null {
   return count === 0 ? null : { code: 'invoices_without_number', count };
 }
 
-function inAnotherUnit(row: unknown): string {
+function inAnotherUnit(row: unknown): ListFact {
   const given = valueAt(row, 'invoice_no');
-  const of = name.safeParse(given).success ? ` of ${given}` : '';
-  const said = String(valueAt(row, 'amount')).slice(0, 40);
-  return `the amount${of} is ${said}. With a decimal point or an exponent it is not in the smallest unit of the currency, so no amount of this list counts. Have the service give whole numbers (119820 for 1,198.20 EUR), or set invoices.enabled: false`;
+  const invoiceNo = name.safeParse(given).success ? outside(String(given), 255) : null;
+  return { code: 'page_in_other_unit', invoiceNo, found: outside(String(valueAt(row, 'amount')), 40) };
 }
 
 const nextNames = ['next', 'next_page', 'nextPage', 'next_page_token', 'nextPageToken', 'next_cursor', 'nextCursor'];

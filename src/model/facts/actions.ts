@@ -1,3 +1,4 @@
+import type { Outside } from '../outside.js';
 import type { Entity } from '../record.js';
 import type { FactOf, NoData, PartFact } from './fact-of.js';
 
@@ -61,6 +62,14 @@ interface Refusals {
   /** A name, or a line of a list, leads to no record or to several. */
   no_message: NoData;
   listed_twice: NoData;
+  key_in_lines: { lines: readonly number[] };
+  service_id_in_lines: { serviceId: string; lines: readonly number[] };
+  line_unreadable: { message: Outside };
+  line_columns: { found: number; needed: 1 | 2 };
+  line_without_key: NoData;
+  line_without_service_id: NoData;
+  line_too_long: { limit: number };
+  line_service_id_spaced: NoData;
   ambiguous_name: { records: number };
 
   /** It is not as it was shown. `state`: of its message, where that no longer matches what was asked for. */

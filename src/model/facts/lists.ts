@@ -17,6 +17,15 @@ interface InvoiceRowFacts {
   listed_but_not_found: NoData;
 }
 
+/** The fault of a page of that list as a whole. */
+interface PageFacts {
+  page_no_json: NoData;
+  page_without_list: { place: string };
+  page_without_total: { place: string };
+  /** An amount has a decimal point or an exponent. `invoiceNo`: null where the row has no fit number. */
+  page_in_other_unit: { invoiceNo: Outside | null; found: Outside };
+}
+
 /** Why two readings in a row do not show the list as it was between them. */
 interface ReadingFacts {
   total_changed: { before: number | null; first: number | null };
@@ -83,6 +92,6 @@ interface WriteBackFacts {
 }
 
 /** Facts about what is received, and about what is written back. */
-export interface ListFacts extends InvoiceRowFacts, ReadingFacts, PullFacts, WebhookFacts, WriteBackFacts {}
+export interface ListFacts extends InvoiceRowFacts, PageFacts, ReadingFacts, PullFacts, WebhookFacts, WriteBackFacts {}
 export type ListFact = FactOf<ListFacts>;
 export type DropFact = Extract<ListFact, { code: 'many_would_leave' }>;

@@ -1,6 +1,6 @@
 import type { ErpReader } from '../../erp/erp-reader.js';
 import type { ListedInvoice } from '../../inbound/invoices/list-invoices.js';
-import type { ChangeFact, ClaimCheck } from '../../model/facts/actions.js';
+import type { ChangeFact, ClaimCheck, RefusalFact } from '../../model/facts/actions.js';
 import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
@@ -27,7 +27,7 @@ export interface NamedRecords {
   /** Ids at the service by the key in the ERP, or by the number; null where the list names no ids. */
   idByKey: ReadonlyMap<string, string | null>;
   /** Lines that are no use, and why. */
-  unusable: readonly { key: string; problem: string }[];
+  unusable: readonly { key: string; problem: RefusalFact }[];
 }
 
 export interface NamedRecord {

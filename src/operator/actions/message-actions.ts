@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { ClaimCheck, RefusalFact } from '../../model/facts/actions.js';
-import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { type Entity, type JsonValue, sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -123,7 +123,7 @@ async function planDecisions(context: JobContext, request: ActionRequest, most: 
   };
   if (list) {
     for (const { key, problem } of list.unusable)
-      leave(plan, { entity: filter.entity ?? null, key, number: null, why: legacy(problem) }, true);
+      leave(plan, { entity: filter.entity ?? null, key, number: null, why: problem }, true);
     plan.matched += list.unusable.length;
     await planLines(context, request, await readList(context, list, filter), plan);
     return plan;

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-reader.js';
-import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { RefusalFact } from '../../model/facts/actions.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { rowFact } from '../../model/facts/rows.js';
 import type { Entity } from '../../model/record.js';
 import { idIsCode } from '../../model/record.js';
@@ -20,7 +21,9 @@ import { type AdoptedRecord, bindClaimed, boundCustomers, knownOfClaims, readCla
 import { decideAdoption } from './decide-adoption.js';
 
 /** One line of a list of adoptions, or what is wrong with it. */
-export type AdoptionLine = { line: number; sourceKey: string; serviceId: string } | { line: number; problem: string };
+export type AdoptionLine =
+  | { line: number; sourceKey: string; serviceId: string }
+  | { line: number; problem: RefusalFact };
 
 type ClaimLine = Extract<AdoptionLine, { sourceKey: string }>;
 
@@ -115,7 +118,7 @@ class Adopting {
       for (const one of chunk) {
         this.result.lines++;
         if ('problem' in one) {
-          this.#problem(one.line, null, legacy(one.problem));
+          this.#problem(one.line, null, one.problem);
           continue;
         }
         const twice =

@@ -1,5 +1,6 @@
 import type { ActionFacts, ClaimSides } from '../../model/facts/actions.js';
 import { formatAmount } from '../../model/minor-units.js';
+import { openOutside } from '../../model/outside.js';
 import type { WordsFor } from '../sentence.js';
 import { span } from '../span.js';
 
@@ -51,6 +52,15 @@ export const actionWords: WordsFor<ActionFacts> = {
   request_under_way: () => 'a request about it is under way',
   no_message: () => 'no message matches',
   listed_twice: () => 'another line of the list names the same record',
+  key_in_lines: ({ lines }) => `the key stands in the lines ${lines.join(', ')}`,
+  service_id_in_lines: ({ serviceId, lines }) => `the id ${serviceId} stands in the lines ${lines.join(', ')}`,
+  line_unreadable: ({ message }) => `the quotes or the length are wrong: ${openOutside(message)}`,
+  line_columns: ({ found, needed }) =>
+    `it has ${found} columns; write ${needed === 1 ? 'the key of the ERP alone' : 'the key of the ERP and the id at the service'}`,
+  line_without_key: () => 'the key of the ERP is empty',
+  line_without_service_id: () => 'the id at the service is empty',
+  line_too_long: ({ limit }) => `a key or an id is longer than ${limit} characters`,
+  line_service_id_spaced: () => 'the id at the service begins or ends with a space, or holds a line break',
   ambiguous_name: ({ records }) => `it names ${records} records: write a key or a number for each that no other has`,
   changed_since_shown: ({ state }) =>
     `it has changed since it was shown${state === null ? '' : `, and is \`${state}\` now`}`,

@@ -19,6 +19,12 @@ export const listWords: WordsFor<ListFacts> = {
     `status: ${openOutside(state)}, which neither invoices.states nor invoices.settledStates names`,
   listed_but_not_found: () => 'it says that there is none, though it stands on the list',
 
+  page_no_json: () => 'the page is no JSON that can be read: broken, a name twice in one object, or nested too deep',
+  page_without_list: ({ place }) => `${place}: there is no list`,
+  page_without_total: ({ place }) => `${place}: there is no whole number from 0`,
+  page_in_other_unit: ({ invoiceNo, found }) =>
+    `the amount${invoiceNo === null ? '' : ` of ${openOutside(invoiceNo)}`} is ${openOutside(found)}. With a decimal point or an exponent it is not in the smallest unit of the currency, so no amount of this list counts. Have the service give whole numbers (119820 for 1,198.20 EUR), or set invoices.enabled: false`,
+
   total_changed: ({ before, first }) => `the total went from ${before} to ${first}`,
   invoices_came: ({ count }) => `${count} came that no reading before it had met`,
   invoices_not_met: ({ met, total, strayed }) => `${met} of ${total} were met${another(strayed)}`,

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { type InvoicePage, readInvoicePage } from '../../../src/inbound/invoices/invoice-page.js';
 import { outside } from '../../../src/model/outside.js';
+import { Unusable } from '../../../src/model/verdict.js';
 import { tell } from '../../../src/words/words.js';
 
 describe('a page of invoices', () => {
@@ -10,7 +11,7 @@ describe('a page of invoices', () => {
     readInvoicePage({ data, total }, { fields, currency: 'EUR', customer });
   const readAs = (value: unknown, names: typeof fields) =>
     readInvoicePage(value, { fields: names, currency: 'EUR', customer: null });
-  const rowsOf = (page: InvoicePage | string) => (page as InvoicePage).rows;
+  const rowsOf = (page: InvoicePage | Unusable) => (page as InvoicePage).rows;
 
   it('yields its invoices and the total, with fields that nobody knows left out', () => {
     const { customer_code: _, ...credit } = { ...good, invoice_no: 'INV-2', amount: -500 };
@@ -23,7 +24,7 @@ describe('a page of invoices', () => {
     const other = { invoices: 'result.items', total: 'meta.count', page: 'meta.page' };
     const body = { result: { items: [good] }, meta: { count: 9, page: 3 } };
     expect(readAs(body, other)).to.deep.include({ total: 9, page: 3 });
-    expect(readAs(body, fields)).to.equal('data: there is no list');
+    expect(readAs(body, fields)).to.deep.equal(new Unusable({ code: 'page_without_list', place: 'data' }));
   });
 
   for (const [what, broken, reason] of [
@@ -144,8 +145,11 @@ describe('a page of invoices', () => {
 
   it('is none without a list or a total that makes sense', () => {
     for (const value of [undefined, null, 'text', [], {}, { data: [] }, { total: 1 }])
-      expect(readAs(value, fields)).to.be.a('string');
-    for (const total of ['7', -1, 1.5, null]) expect(read([good], total)).to.match(/^total: /);
-    expect(readAs({ data: {}, total: 0 }, fields)).to.match(/^data: /);
+      expect(readAs(value, fields)).to.be.instanceOf(Unusable);
+    for (const total of ['7', -1, 1.5, null])
+      expect(read([good], total)).to.deep.equal(new Unusable({ code: 'page_without_total', place: 'total' }));
+    expect(readAs({ data: {}, total: 0 }, fields)).to.deep.equal(
+      new Unusable({ code: 'page_without_list', place: 'data' }),
+    );
   });
 });
