@@ -1,4 +1,5 @@
 import type { ClaimCheck, ClaimSides } from '../model/facts/actions.js';
+import type { Fact } from '../model/facts/fact.js';
 import { type Entity, type JsonValue, type OrderItem, orderTotal } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { recallRequests, tryNewCredential } from '../outbound/deliver/lane-keeper.js';
@@ -8,7 +9,6 @@ import type { ServiceClient } from '../service/service-client.js';
 import { requestWakeUp } from '../store/job-runs.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
-import { tell } from '../words/words.js';
 import { compareRecord } from './reconcile/compare-record.js';
 import type { ServiceSide } from './reconcile/judge-pair.js';
 import { ServiceReader, Stopped, whyNotAsked } from './reconcile/service-side.js';
@@ -25,7 +25,7 @@ export interface SaidClaim {
   serviceId: string;
 }
 
-export const unasked: ClaimCheck = { kind: 'unasked', reason: 'the service was not asked', sides: [] };
+export const unasked: ClaimCheck = { kind: 'unasked', reason: { code: 'claim_not_asked' }, sides: [] };
 
 type Fields = { [name: string]: JsonValue };
 
@@ -38,8 +38,8 @@ export interface ClaimedRecord {
 
 /** Compares a record with what the service has under the id. Pure. */
 export function judgeClaim({ record, number, total }: ClaimedRecord, side: ServiceSide): ClaimCheck {
-  if (side.kind === 'unread') return { kind: 'unread', reason: tell(side.reason), sides: [] };
-  if (side.kind === 'absent') return { kind: 'absent', reason: 'the service has no such record', sides: [] };
+  if (side.kind === 'unread') return { kind: 'unread', reason: side.reason, sides: [] };
+  if (side.kind === 'absent') return { kind: 'absent', reason: { code: 'claim_absent' }, sides: [] };
   const { fields } = side;
   const ours = record ?? {};
   const numberField = Object.keys(ours).find((name) => number !== null && ours[name] === number);
@@ -56,13 +56,14 @@ export function judgeClaim({ record, number, total }: ClaimedRecord, side: Servi
   const { differing } = compareRecord(ours, fields, [], new Set());
   const names = new Set(differing.map(({ field }) => field.replace(/\..*/, '')));
   if (total !== null && side.total !== null && total !== side.total) names.add('total');
-  if (names.size > 0) return { kind: 'differs', reason: `it differs in ${[...names].join(', ')}`, sides };
+  const reason: Fact = { code: 'claim_differs', fields: [...names] };
+  if (names.size > 0) return { kind: 'differs', reason, sides };
   // A total alone is that of many orders.
   const isIdentified = Object.keys(ours).some(
     (name) => typeof ours[name] === 'string' && ours[name] !== '' && fields[name] === ours[name],
   );
-  if (isIdentified) return { kind: 'same', reason: '', sides };
-  return { kind: 'unread', reason: 'what the service shows of it names neither number nor customer', sides };
+  if (isIdentified) return { kind: 'same', reason: null, sides };
+  return { kind: 'unread', reason: { code: 'claim_unnamed' }, sides };
 }
 
 function inWords(value: unknown): string | null {
@@ -90,7 +91,7 @@ export async function checkClaims(
   for (const claim of claims) {
     const reason = whyNotAsked(context.settings, claim.entity === 'order' ? 'orders' : 'customers');
     if (reason === null) askable.push(claim);
-    else checks.set(claim.messageId, { kind: 'unread', reason: tell(reason), sides: [] });
+    else checks.set(claim.messageId, { kind: 'unread', reason, sides: [] });
   }
   if (askable.length === 0) return checks;
   const lease = client === null ? null : await ServiceLease.acquire(context);
@@ -189,11 +190,7 @@ async function askTheDaemon(context: JobContext, claims: readonly SaidClaim[]): 
     tx.run(`DELETE FROM service_question WHERE id IN ${placeholders(ids.length)}`, ids),
   );
   const known = new Map(answers.map(({ id, answer }) => [id, JSON.parse(answer) as ClaimCheck]));
-  const late: ClaimCheck = {
-    kind: 'unread',
-    reason: 'the process that talks to the service has not answered',
-    sides: [],
-  };
+  const late: ClaimCheck = { kind: 'unread', reason: { code: 'claim_not_answered' }, sides: [] };
   return new Map([...byQuestion].map(([id, { messageId }]) => [messageId, known.get(id) ?? late]));
 }
 

@@ -3,6 +3,8 @@ import { expect } from 'chai';
 import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
 import { readRecordList } from '../../src/cli/record-list.js';
+import type { AdoptionLine } from '../../src/outbound/adoption/adopt-file.js';
+import { tell } from '../../src/words/words.js';
 import { useTempDir } from '../support/temp-dir.js';
 
 describe('the list of adoptions', () => {
@@ -11,7 +13,7 @@ describe('the list of adoptions', () => {
   const read = async (content: string | Buffer) => {
     const file = dir.file(`list-${++files}.csv`);
     writeFileSync(file, content);
-    const lines: unknown[] = [];
+    const lines: AdoptionLine[] = [];
     for await (const line of readRecordList(file)) lines.push(line);
     return lines;
   };
@@ -39,9 +41,7 @@ describe('the list of adoptions', () => {
   it('tells the line of what is wrong, and goes on', async () => {
     const lines = await read('7,K7\n8\n,K9\n10,\n11, K11\n12,K12,x\n8,K8\n');
     expect(lines.map((one) => (one as { line: number }).line)).to.deep.equal([1, 2, 3, 4, 5, 6, 7]);
-    const problems = lines.flatMap((one) =>
-      (one as { problem?: string }).problem ? [(one as { problem: string }).problem] : [],
-    );
+    const problems = lines.flatMap((one) => ('problem' in one ? [tell(one.problem)] : []));
     expect(problems).to.have.length(5);
     for (const [i, part] of [
       '1 columns',
@@ -68,7 +68,7 @@ describe('the list of adoptions', () => {
     const late = Buffer.concat([Buffer.from('7,K7\n'.repeat(50_000)), Buffer.from([0xff, 0x0a])]);
     expect(await refusal(late), 'far into the file').to.contain('UTF-8');
     const open = await read('7,K7\n"8,K8\n');
-    expect((open.at(-1) as { problem: string }).problem).to.contain('quotes');
+    expect(open.at(-1)).to.have.nested.property('problem.code', 'line_unreadable');
   });
 
   it('gives back whatever a spreadsheet wrote', async () => {

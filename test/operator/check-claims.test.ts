@@ -18,14 +18,14 @@ describe('a claim that a record is at the service', () => {
     judgeClaim({ ...ours, ...own }, { kind: 'shown', fields, total } as Parameters<typeof judgeClaim>[1]);
 
   it('is the same record where something that names it agrees, and nothing differs', () => {
-    expect(judge({ note: 'A-1', status: 'received' }, 200n)).to.deep.include({ kind: 'same', reason: '' });
+    expect(judge({ note: 'A-1', status: 'received' }, 200n)).to.deep.include({ kind: 'same', reason: null });
     expect(judge({ customer_code: 'K1' })).to.deep.include({ kind: 'same' });
   });
 
   it('is another record where number, customer, total or a line differs, with both sides', () => {
     expect(judge({ note: 'PHONE-77', customer_code: 'K2' }, 100n)).to.deep.equal({
       kind: 'differs',
-      reason: 'it differs in customer_code, note, total',
+      reason: { code: 'claim_differs', fields: ['customer_code', 'note', 'total'] },
       sides: [
         { what: 'number', ours: 'A-1', service: 'PHONE-77' },
         { what: 'customer', ours: 'K1', service: 'K2' },
@@ -33,9 +33,10 @@ describe('a claim that a record is at the service', () => {
       ],
     });
     expect(judge({ note: 'A-1' }, 199n).kind).to.equal('differs');
-    expect(judge({ ...record, items: [{ sku: 'B', qty: 2, price: 100 }] }, 200n).reason).to.equal(
-      'it differs in items',
-    );
+    expect(judge({ ...record, items: [{ sku: 'B', qty: 2, price: 100 }] }, 200n).reason).to.deep.equal({
+      code: 'claim_differs',
+      fields: ['items'],
+    });
   });
 
   it('is shown by neither a total alone, nor by an answer that tells nothing', () => {
@@ -44,7 +45,7 @@ describe('a claim that a record is at the service', () => {
     expect(judgeClaim(ours, { kind: 'absent' }).kind).to.equal('absent');
     expect(judgeClaim(ours, { kind: 'unread', reason: legacy('HTTP 500') })).to.deep.include({
       kind: 'unread',
-      reason: 'HTTP 500',
+      reason: legacy('HTTP 500'),
     });
   });
 });
@@ -112,7 +113,10 @@ onAnyLab('what a person says is at the service', (kit) => {
     const claims = [{ messageId: Number(id), entity: 'order' as const, serviceId }];
     const checks = await checkClaims(lab.context, () => lab.client, claims);
     // The change has not arrived, but the order is there.
-    expect(checks.get(Number(id))).to.deep.include({ kind: 'differs', reason: 'it differs in items, total' });
+    expect(checks.get(Number(id))).to.deep.include({
+      kind: 'differs',
+      reason: { code: 'claim_differs', fields: ['items', 'total'] },
+    });
   });
 
   it('is asked for first: another record under the id is shown beside ours, and not bound', async () => {

@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/settings.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { LeftAlone, Outcome, Preview, PreviewRow } from '../../operator/actions/action.js';
 import { shorten } from '../../operator/format.js';
 import { labelsOf } from '../../words/en/action-labels.js';
@@ -47,7 +48,7 @@ export function ActionPreview({
         {isAll ? '.' : ': the oldest of those that match. Do it again for the others.'}
       </p>
       {claims.map(({ serviceId, check }) => (
-        <Claim key={serviceId} serviceId={serviceId} check={check} />
+        <Claim key={serviceId} serviceId={serviceId} check={check} time={time} />
       ))}
       {notes.map((note) => (
         <p key={note.code}>{tell(note, { time })}</p>
@@ -152,7 +153,11 @@ export function needsWord({ claims = [] }: Pick<Preview, 'claims'>): boolean {
 }
 
 /** The service's record under an id, beside ours. */
-function Claim({ serviceId, check: { kind, reason, sides } }: NonNullable<Preview['claims']>[number]) {
+function Claim({
+  serviceId,
+  check: { kind, reason, sides },
+  time,
+}: NonNullable<Preview['claims']>[number] & Pick<OutcomeProps, 'time'>) {
   return (
     <section>
       <p class={kind === 'same' ? undefined : 'alert'}>
@@ -163,7 +168,13 @@ function Claim({ serviceId, check: { kind, reason, sides } }: NonNullable<Previe
         ) : (
           <>
             {kind === 'differs' ? 'The service shows another record as ' : 'Nothing shows that this record is '}
-            <Bounded text={serviceId} most={120} />: <Bounded text={reason} most={300} />.
+            <Bounded text={serviceId} most={120} />
+            {reason !== null && (
+              <>
+                : <Bounded text={tell(reason as Fact, { time })} most={300} />
+              </>
+            )}
+            .
           </>
         )}
       </p>

@@ -15,8 +15,8 @@ export interface ClaimSides {
  */
 export interface ClaimCheck {
   kind: 'same' | 'differs' | 'absent' | 'unread' | 'unasked';
-  /** Why it is not the same, in words; '' where it is. */
-  reason: string;
+  /** Why it is not the same; null where it is. */
+  reason: PartFact | null;
   sides: ClaimSides[];
 }
 
@@ -83,6 +83,15 @@ interface Refusals {
   needs_delivery: { states: readonly string[] };
   needs_settling: NoData;
 }
+/** Why the service's answer does not show that a claim is right. */
+interface ClaimFacts {
+  claim_not_asked: NoData;
+  claim_not_answered: NoData;
+  claim_absent: NoData;
+  claim_differs: { fields: readonly string[] };
+  /** It shows nothing by which the record can be known. */
+  claim_unnamed: NoData;
+}
 /** The fate of a record. */
 interface Changes {
   goes_to: { state: string; newKey: boolean };
@@ -104,7 +113,7 @@ export type RefusalFact = FactOf<Refusals>;
 export type PlainRefusal = { [Code in keyof Refusals]: NoData extends Refusals[Code] ? Code : never }[keyof Refusals];
 
 /** Facts about what a person asks for: what an action would do, did, or leaves alone. */
-export interface ActionFacts extends Refusals, Changes {
+export interface ActionFacts extends Refusals, ClaimFacts, Changes {
   would_erase: { key: string; bodies: number; excerpts: number; orderBodies: number };
   erased: { messages: number; bodies: number; excerpts: number };
   would_move: { entity: string; sourceKey: string; from: string; to: string };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { ClaimCheck, RefusalFact } from '../../model/facts/actions.js';
 import type { Fact } from '../../model/facts/fact.js';
-import { type Entity, type JsonValue, sourceNames } from '../../model/record.js';
+import { type Entity, sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { lookUpEntities } from '../../outbound/deliver/look-up.js';
@@ -324,12 +324,12 @@ export async function actOnMessages(
 }
 
 /** Marks it as a person's word, with the service's answer. */
-function saidInAudit(one: Operated, { kind, reason, sides }: ClaimCheck): { [name: string]: JsonValue } {
+function saidInAudit(one: Operated, { kind, reason, sides }: ClaimCheck): NonNullable<AuditEntry['detail']> {
   if (claimOf(one).length === 0) return {};
   return {
     said: true,
     check: kind,
-    ...(reason !== '' && { checkReason: reason }),
+    ...(reason !== null && { checkReason: reason as Fact }),
     ...(sides.length > 0 && { shown: sides.map((one) => ({ ...one })) }),
   };
 }

@@ -40,12 +40,18 @@ export const actionWords: WordsFor<ActionFacts> = {
     `${serviceId} is the ${entity} that Waybill has removed at the service`,
   service_id_taken: ({ entity, serviceId, heldBy }) =>
     `${serviceId} is the ${entity} with the key ${heldBy} already: look at the service which of the two it is`,
-  unproven_claim: ({ serviceId, check: { kind, reason, sides } }) => {
+  unproven_claim: ({ serviceId, check: { kind, reason, sides } }, say) => {
+    const why = reason === null ? '' : `: ${say.fact(reason)}`;
     const shown = sides.length === 0 ? '' : `; it shows ${sidesInWords(sides)}`;
     return kind === 'differs'
-      ? `${serviceId} at the service is another record: ${reason}${shown}`
-      : `nothing shows that ${serviceId} at the service is this record: ${reason}${shown}`;
+      ? `${serviceId} at the service is another record${why}${shown}`
+      : `nothing shows that ${serviceId} at the service is this record${why}${shown}`;
   },
+  claim_not_asked: () => 'the service was not asked',
+  claim_not_answered: () => 'the process that talks to the service has not answered',
+  claim_absent: () => 'the service has no such record',
+  claim_differs: ({ fields }) => `it differs in ${fields.join(', ')}`,
+  claim_unnamed: () => 'what the service shows of it names neither number nor customer',
   no_baseline: () => 'the service never had it, so there is nothing to adopt: send it, or discard it',
   same_ids: () => 'both ids are the same',
   no_binding: () => 'Waybill has no binding of it: `waybill outbox resolve --delivered` makes one',

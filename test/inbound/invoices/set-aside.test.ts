@@ -5,8 +5,9 @@ import { afterPage, beginPasses } from '../../../src/inbound/invoices/list-proof
 import { isWorthAnAlert, setAsideSharedNumbers } from '../../../src/inbound/invoices/set-aside.js';
 import { clearStaging, endGroup, stagePage } from '../../../src/inbound/invoices/staging.js';
 import { swapInvoices } from '../../../src/inbound/invoices/swap-invoices.js';
+import { Unusable } from '../../../src/model/verdict.js';
 import { openAlerts } from '../../../src/store/alerts.js';
-import { tellWhole } from '../../../src/words/words.js';
+import { tell, tellWhole } from '../../../src/words/words.js';
 import { type HistoryStore, openHistoryStore } from '../../histories/history-store.js';
 import { onAnyLab } from '../../support/jobs/job-lab.js';
 import { said, toldRows } from '../../support/told-rows.js';
@@ -65,7 +66,7 @@ describe('invoices that share a number', function () {
               customer: null,
             };
             const page = readInvoicePage({ data, total: all.length }, terms);
-            if (typeof page === 'string') throw new Error(page);
+            if (page instanceof Unusable) throw new Error(tell(page.problem));
             const counts = await stagePage(tx, { customer: '', state: status }, state.pass, page.rows);
             const seen = { rows: data.length, ...counts, total: all.length, isAnotherPage: false };
             const after = afterPage(state, seen, 5);
