@@ -345,7 +345,7 @@ export class IdentityWorld {
     this.#owners.clear();
     this.#gone.clear();
     this.#copy = null;
-    const fate = lookUp ? ({ to: 'in_doubt', sentSince: 1, lookUp } as const) : ({ to: 'parked' } as const);
+    const fate = lookUp ? ({ to: 'in_doubt', sentSince: null, lookUp } as const) : ({ to: 'parked' } as const);
     await recover(this.#context, this.erp, { fate, bindings: null, reason: 'a test' });
   }
 
