@@ -34,7 +34,14 @@ describe('texts bounded by their columns', () => {
 
 /** Columns that a constraint ties to others. */
 const tied: Readonly<Record<string, Row>> = {
-  outbox_message: { state: 'delivered', next_attempt_at: null, waits_for: null, key_in: null, key_field: null },
+  outbox_message: {
+    state: 'delivered',
+    next_attempt_at: null,
+    waits_for: null,
+    key_in: null,
+    key_field: null,
+    first_sent_at: null,
+  },
   write_back_target: { sweep_phase: 'known' },
 };
 

@@ -119,5 +119,11 @@ export function movedOrders(row: ReadRow, { newest }: Pick<KnownRecord, 'newest'
 /** Lets what is open of these orders wait for the customers that their rows name. */
 export async function moveToCustomers(tx: Tx, moved: readonly MovedOrder[]): Promise<void> {
   const guard = "t.entity='order' AND t.operation<>'delete' AND t.state IN ('pending','sending','in_doubt','parked')";
-  await updateRows(tx, 'outbox_message', ['source_key'], [...moved], { guard });
+  await updateRows(
+    tx,
+    'outbox_message',
+    ['source_key'],
+    moved.map(({ source_key, customer_key }) => ({ source_key, customer_key })),
+    { guard },
+  );
 }

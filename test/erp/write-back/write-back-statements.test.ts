@@ -33,9 +33,22 @@ describe('statements of the write-back', () => {
             expect(places).to.deep.equal(values.map((_, at) => dialect.placeholder(at + 1)));
             expect(values.length).to.be.at.most(200 * width);
           }
-          const upserts = statements.filter(({ sql }) => sql.startsWith('INSERT'));
-          const written = upserts.reduce((sum, { values }) => sum + values.length / width, 0);
-          expect(written).to.equal(changes.filter(({ row }) => row !== null).length);
+          // Key, columns and the time of the write. A column that a change leaves out is not among those of its statement.
+          const written = statements.flatMap(({ sql, values }) => {
+            const columns = /^INSERT INTO \S+ \((.*?)\) VALUES/.exec(sql)?.[1]?.split(',') ?? [];
+            const rows = columns.length === 0 ? 0 : values.length / columns.length;
+            return Array.from({ length: rows }, (_, at) => {
+              const row = values.slice(at * columns.length, (at + 1) * columns.length);
+              const named = columns.slice(1, -1).map((column, nth) => [column, row[nth + 1]]);
+              return { key: row[0], row: Object.fromEntries(named), at: row.at(-1) };
+            });
+          });
+          const columns: readonly string[] = writeBackColumns[kind].slice(1);
+          const wanted = changes.flatMap(({ key, row }) => {
+            const known = Object.entries(row ?? {}).filter(([column]) => columns.includes(column));
+            return row === null ? [] : [{ key, row: Object.fromEntries(known), at: now }];
+          });
+          expect(written).to.have.deep.members(wanted);
           const deleted = statements.filter(({ sql }) => sql.startsWith('DELETE')).flatMap(({ values }) => values);
           expect(deleted).to.deep.equal(changes.filter(({ row }) => row === null).map(({ key }) => key));
         },
