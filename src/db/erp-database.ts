@@ -174,7 +174,7 @@ export interface WritableErpDatabase {
    * rolled back. @throws WriteBackError when it was rolled back
    */
   transaction(statements: readonly WriteStatement[], what: string, mayCommit: () => Promise<void>): Promise<void>;
-  /** What the query yields, its values as text. @throws WriteBackError */
+  /** Runs a query. @returns its rows, with values as text @throws WriteBackError */
   rows(query: WriteStatement, what: string): Promise<(string | null)[][]>;
   identity(): string;
   close(): Promise<void>;

@@ -42,9 +42,9 @@ export interface Share {
   at: number;
   /** A hash of each part of the settings that all nodes should have alike. Absent in older versions. */
   settings?: SettingsHashes;
-  /** How long its lease is. Absent in older versions. */
+  /** The length of its lease. Older versions leave it out. */
   leaseMs?: number;
-  /** How far its wall clock is ahead of the store's; negative: behind. Absent in older versions. */
+  /** The lead of its wall clock over the store's; negative if it is behind. Older versions leave it out. */
   clockLeadMs?: number;
   /** Why it could not read the ERP when it led, for as long as that keeps it from leading; null or absent: it may lead. */
   cannotLead?: PartFact | null;
@@ -161,7 +161,7 @@ const rememberMs = 7 * 86_400_000;
 
 type Shared = Partial<Pick<Share, 'limits' | 'sources' | 'settings'>> | null;
 
-/** What two nodes must not have otherwise: one of them stands by. */
+/** Sections of the settings in which two nodes must agree; otherwise one of them stands by. */
 const sharedSettings: readonly (readonly [setting: string, (shared: Shared) => string | undefined])[] = [
   ['service.limits', (shared) => shared?.limits],
   ['sources', (shared) => shared?.sources],

@@ -84,7 +84,7 @@ export abstract class PostgresConnection extends SingleConnection<Client> {
     return client.end();
   }
 
-  /** Where a statement is under way, the driver cuts the connection. */
+  /** The driver cuts the connection if a statement is under way. */
   protected destroy(client: Client): void {
     void client.end();
   }

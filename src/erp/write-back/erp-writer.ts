@@ -25,7 +25,7 @@ export interface ErpWriter {
   close(): Promise<void>;
 }
 
-/** What a row of a side table says: the key in the ERP, and the id at the service; null where there is none. */
+/** A row of a side table: the record's key in the ERP, and its id at the service, or null if it has none. */
 export interface SideTableRow {
   key: string;
   serviceId: string | null;

@@ -31,7 +31,7 @@ export interface MissedInvoice {
   isOffList: boolean;
 }
 
-/** What the settings say of invoices that are read alone. */
+/** The settings that decide how an invoice is read by its number. */
 export interface OwnReadTerms {
   endpoint: ReadInvoiceEndpoint;
   /** The states that mean that money is due. */
@@ -144,8 +144,8 @@ export async function askForMissed(
 }
 
 /**
- * Tells if an invoice that stands on the list, with the same escapes in its address, is found by its number. An address that leads elsewhere says that there
- * is no such invoice, whichever it is asked for, and would empty the list.
+ * Asks for a listed invoice by its number, one whose address has the same escapes. @returns true if the service finds it. A wrong
+ * address answers "no such invoice" to every number, and would empty the list.
  */
 async function findsListed(store: Store, questions: ServiceReads, terms: OwnReadTerms, kind: string): Promise<boolean> {
   const listed = await store.read('look for an invoice that was met', (tx) => metInvoice(tx, kind));

@@ -123,7 +123,7 @@ export async function unknownPage(
   const read = await reader.sweep(entity, after, settings.capture.pageSize, filter);
   const page = await respell(context, reader, entity, read);
   const customers = entity === 'customer' ? (page.rows as ReadCustomer[]) : [];
-  // What another source has at the service is compared there.
+  // The source that sends a shared customer compares it.
   const { rows } = withShared(page, await sharedCustomers(context, customers));
   const keys = rows.map(({ sourceKey }) => sourceKey);
   const [known, recent, waits] = await store.read('look what is known', async (tx) => [

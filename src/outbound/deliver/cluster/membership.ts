@@ -218,7 +218,7 @@ export class Membership {
       else log.info('This node works again');
     }
     this.#rests = beat.rests;
-    // What waits for a slot goes back to the others.
+    // Messages that wait for a slot go back to the other nodes.
     if (this.rests) limiter.reconsider();
     this.#ended = new Set(
       beat.alive.flatMap((one) => (one !== beat.me && hasEnded(one.holderProcess) ? [one.epoch] : [])),

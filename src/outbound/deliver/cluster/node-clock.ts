@@ -1,7 +1,7 @@
 import { longestRestMs } from '../../../service/rate-limit/rate-limiter.js';
 import type { RateLimit } from '../../../service/rate-limit/sliding-slots.js';
 
-/** What nodes sent that are gone is counted by their wall clocks, and ten seconds longer (`recallAnswers`). */
+/** The largest difference that nodes allow for: `recallAnswers` counts the requests of a node that is gone for so much longer. */
 const mostOffMs = 10_000;
 
 /**
