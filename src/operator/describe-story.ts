@@ -13,6 +13,8 @@ import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
 import { boundInWords } from './values/is-it-there.js';
 
 interface StoryContext extends Pick<OperatorContext, 'keyLifetimeMs' | 'maxProcessingMs'> {
+  /** The service can be asked for an order. */
+  canLookUpOrders: boolean;
   time: (ms: number) => string;
   nowMs: number;
   /** The pauses that hold delivery now. */
@@ -244,7 +246,7 @@ function nextInWords(
 function adviseParked(
   story: RecordStory,
   message: StoryMessage,
-  { nowMs, keyLifetimeMs, maxProcessingMs, time }: StoryContext,
+  { nowMs, keyLifetimeMs, maxProcessingMs, canLookUpOrders, time }: StoryContext,
   words: StoryInWords,
 ): void {
   const discard = { text: 'Or close it for good, if it must not be sent.', command: operate('discard', story) };
@@ -300,8 +302,18 @@ function adviseParked(
           text: `If it is not there${restsAt > nowMs ? ` after ${time(restsAt)}, until when the service may still be working on it` : ''}, and only then:`,
           command: `${operate('resolve', story)} --not-delivered`,
         },
-        discard,
       );
+      if (
+        message.parkClass === 'conflict' &&
+        message.operation === 'create' &&
+        story.entity === 'order' &&
+        !canLookUpOrders
+      )
+        words.todo.push({
+          text: 'Or describe service.endpoints.lookUpOrder in the settings: Waybill then asks the service for the order.',
+          command: null,
+        });
+      words.todo.push(discard);
       break;
     }
   }

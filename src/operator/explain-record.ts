@@ -34,6 +34,7 @@ export async function explainRecord(
       nowMs: now,
       keyLifetimeMs: keyLifetimeMs(settings.service),
       maxProcessingMs: settings.service.maxProcessingSeconds * 1000,
+      canLookUpOrders: settings.service.endpoints.lookUpOrder !== undefined,
       pauses: activePauses(pauses, 'deliver', now),
       notLive: await goLiveProblem(tx, settings, erpIdentity),
       time,

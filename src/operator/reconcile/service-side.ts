@@ -48,7 +48,7 @@ export class ServiceReader {
   constructor(
     private readonly context: JobContext,
     private readonly client: ServiceClient,
-    lease: ServiceLease,
+    private readonly lease: ServiceLease,
     private readonly signal?: AbortSignal,
   ) {
     this.#reads = new ServiceReads(context, client, lease, { signal, priority, tries });
@@ -84,7 +84,7 @@ export class ServiceReader {
   async #read(record: BoundRecord): Promise<ServiceSide> {
     const question = recordQuestion(this.context.settings.service, record);
     if ('problem' in question) return { kind: 'unread', reason: question.problem };
-    await this.#waitForTurn();
+    const isProbe = await this.#waitForTurn();
     const { entity, serviceId } = record;
     const detail: { [name: string]: JsonValue } =
       entity === 'order' ? { orderId: serviceId } : { customerId: serviceId };
@@ -95,27 +95,37 @@ export class ServiceReader {
         purpose: entity === 'order' ? 'read_order' : 'read_customer',
         keep: async () => undefined,
         detail,
+        isProbe,
       });
       if ('value' in answer) return answer.value;
-      if (ownVerdicts.includes(answer.verdict)) return { kind: 'unread', reason: answer.noAnswer };
+      const isStillDown = isProbe && answer.verdict === 'in_doubt';
+      if (ownVerdicts.includes(answer.verdict) && !isStillDown) return { kind: 'unread', reason: answer.noAnswer };
       throw new Stopped(answer.noAnswer);
     } finally {
       this.#underWay--;
     }
   }
 
-  /** Lets whatever else waits for the service go first. */
-  async #waitForTurn(): Promise<void> {
+  /**
+   * Lets whatever else waits for the service go first. After an outage whose time is over one question goes to see whether the
+   * service is back, and the others wait for its answer. @returns true if this one is it
+   */
+  async #waitForTurn(): Promise<boolean> {
+    const { rateLimiter } = this.client;
+    const { clock, nowMs } = this.context;
     for (;;) {
       if (this.signal?.aborted) throw new Stopped({ code: 'process_stopping' });
-      if (this.client.rateLimiter.waiting <= this.#underWay) break;
-      await this.context.clock.sleep(pollMs, this.signal);
+      if (rateLimiter.waiting <= this.#underWay) {
+        const state = await this.#gate.state();
+        const outage = state.pauses.find(({ cause }) => cause === 'outage');
+        const pauses = state.pauses.filter((pause) => pause !== outage);
+        const held = this.#gate.blockedBy({ ...state, pauses }, 'pull')?.reason ?? rateLimiter.usedUp?.reason;
+        if (held !== undefined) throw new Stopped(held);
+        if (!outage) return false;
+        if ((outage.until_at ?? 0) > nowMs()) throw new Stopped({ code: 'outage', reason: outage.reason });
+        if (this.lease.probeTurns.take(clock.monotonicMs())) return true;
+      }
+      await clock.sleep(pollMs, this.signal);
     }
-    const state = await this.#gate.state();
-    const outage = state.pauses.find(({ cause }) => cause === 'outage');
-    const held: Fact | undefined = outage
-      ? { code: 'outage', reason: outage.reason }
-      : (this.#gate.blockedBy(state, 'pull')?.reason ?? this.client.rateLimiter.usedUp?.reason);
-    if (held !== undefined) throw new Stopped(held);
   }
 }

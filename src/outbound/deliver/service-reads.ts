@@ -18,6 +18,8 @@ export interface Question<Value> extends Omit<ReadQuestion<Value>, 'endpoint'> {
   keep: (tx: Tx, value: Value, nowMs: number, sentAtMs: number) => Promise<void>;
   /** Named in the audit. */
   detail: Record<string, JsonValue>;
+  /** It has the turn to see whether the service is back. Absent: only the first one of such a pull has. */
+  isProbe?: boolean;
 }
 
 /** Why there was no answer. `isRefused`: the service refuses this very question, and may answer others. */
@@ -82,7 +84,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
   }
 
   async ask<Value>(question: Question<Value>): Promise<{ value: Value } | NoAnswer> {
-    const tries = this.#isProbe ? 1 : (this.options.tries ?? maxTries);
+    const tries = (question.isProbe ?? this.#isProbe) ? 1 : (this.options.tries ?? maxTries);
     for (let nth = 1; ; nth++) {
       const verdict = await this.#askOnce(question);
       if (verdict.kind === 'read') return { value: verdict.value };
@@ -96,7 +98,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
 
   async #askOnce<Value>(question: Question<Value>): Promise<ReadAnswer<Value> | Failure> {
     const attemptId = await this.#intend(question);
-    const isProbe = this.#isProbe;
+    const isProbe = question.isProbe ?? this.#isProbe;
     const passage = { gate: this.#gate.of('pull', isProbe), priority: this.options.priority, isProbe };
     const { endpoint = endpoints[question.purpose], path, query, answers, places, read } = question;
     const asked = { endpoint, path, query, answers, places, read };

@@ -18,6 +18,7 @@ import { proofOf } from '../../../src/operator/reconcile/summary.js';
 import { totalsByCurrency } from '../../../src/operator/reconcile/sums.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
+import { pauseLane } from '../../../src/store/lane-pauses.js';
 import { forged } from '../../support/forged.js';
 import { type Lab, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 import { said } from '../../support/told-rows.js';
@@ -248,6 +249,40 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     expect(run).to.include({ id: stopped.id, state: 'done', reason: null });
     expect(run.tally).to.include({ read: 60, same: 60 });
     expect(requests()).to.have.length(before + 20);
+  });
+
+  it('sees by one request whether the service is back when the pause of an outage is over, and goes on', async () => {
+    const lab = await delivered({ customers: 2, orders: 12 });
+    const asked = () => lab.sandbox.ledger().requests.filter(({ method }) => method === 'GET').length;
+    const outage = {
+      lane: 'service',
+      cause: 'outage',
+      reason: { code: 'stopping' },
+      actor: 'test',
+      since_at: 1,
+    } as const;
+    const pauseUntil = (until_at: number) =>
+      kit.store.transaction('pause', (tx) => pauseLane(tx, { ...outage, until_at }));
+    await pauseUntil(Date.now() + 3_600_000);
+    const early = await compare(lab);
+    expect(early).to.include({ state: 'stopped' });
+    expect(early.reason).to.include({ code: 'outage' });
+    expect(asked()).to.equal(0);
+
+    await pauseUntil(Date.now() - 12_000);
+    lab.sandbox.setFaults([{ kind: 'status', status: 500, body: {}, match: { method: 'GET' } }]);
+    const down = await compare(lab, 'orders', { again: false });
+    expect(down).to.include({ id: early.id, state: 'stopped' });
+    expect(asked()).to.equal(1);
+    const [longer] = await kit.rows("SELECT until_at FROM lane_pause WHERE cause='outage'");
+    expect(longer?.until_at).to.be.greaterThan(Date.now());
+
+    await pauseUntil(Date.now() - 12_000);
+    lab.sandbox.clearFaults();
+    const run = await compare(lab, 'orders', { again: false });
+    expect(run).to.include({ id: early.id, state: 'done', reason: null });
+    expect(run.tally).to.include({ read: 12, same: 12 });
+    expect(await kit.rows("SELECT lane FROM lane_pause WHERE cause='outage'")).to.deep.equal([]);
   });
 
   it('adds up both sides by day and currency, so that they differ by exactly what is listed', async () => {

@@ -46,6 +46,7 @@ onSqliteLabAnd('postgres', 'an order of the service that is not pending any more
       nowMs: 0,
       keyLifetimeMs: 1,
       maxProcessingMs: 1,
+      canLookUpOrders: false,
       pauses: [],
       notLive: null,
       time: String,

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { explainRecord } from '../../../src/operator/explain-record.js';
 import { claimLookUps } from '../../../src/outbound/deliver/look-up-messages.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { readClock } from '../../../src/store/clock.js';
@@ -108,6 +109,36 @@ onAnyLab('what can not be resent is looked up at the service', (kit) => {
     expect(lab.sandbox.ledger().requests.map(({ method, path }) => [method, path])).to.deep.equal([
       ['POST', '/v1/customers'],
     ]);
+  });
+
+  it('is named as the way out of a conflict that shows no record, and settles it once it is set up', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1 });
+    await lab.capture();
+    const exists = { error: { code: 'already_exists', message: 'Duplicate request' } };
+    const match = { method: 'POST', path: '/v1/orders' };
+    // The first try takes effect without an answer, and the service says of the second only that it is one.
+    lab.sandbox.setFaults([{ kind: 'reset-after-commit', match }]);
+    await lab.deliver({ retryHorizonMs: 1 });
+    lab.sandbox.setFaults([{ kind: 'status', status: 409, body: exists, match }]);
+    await kit.rows("UPDATE outbox_message SET next_attempt_at=1 WHERE state='in_doubt'");
+    await lab.deliver();
+    lab.sandbox.clearFaults();
+    const [order] = await kit.rows("SELECT source_key, state, park_class FROM outbox_message WHERE entity='order'");
+    expect(order).to.include({ state: 'parked', park_class: 'conflict' });
+    const about = { entity: 'order', sourceKey: String(order?.source_key), erpIdentity: '' } as const;
+    const advice = async ({ context } = lab) => {
+      const { words } = await explainRecord(context, about, String);
+      return words.todo.map(({ text }) => text).join(' ');
+    };
+    expect(await advice()).to.include('service.endpoints.lookUpOrder');
+
+    const asking = lab.another({ settings: { service: { endpoints } } });
+    expect(await advice(asking)).not.to.include('service.endpoints.lookUpOrder');
+    await asking.deliver();
+    expect(await kit.rows("SELECT state FROM outbox_message WHERE entity='order'")).to.deep.equal([
+      { state: 'delivered' },
+    ]);
+    expect(lab.sandbox.counts()).to.include({ orders: 1 });
   });
 
   it('asks again later when the service does not answer, and heeds its "slow down"', async () => {

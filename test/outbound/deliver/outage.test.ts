@@ -177,6 +177,7 @@ onAnyLab('a bad record', (kit) => {
       nowMs: Date.now(),
       keyLifetimeMs: hour,
       maxProcessingMs: 1,
+      canLookUpOrders: false,
       pauses: [],
       notLive: null,
       time: String,
