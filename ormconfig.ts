@@ -7,4 +7,4 @@ import { storeDataSource } from './src/store/data-source.js';
  */
 const { settings } = loadSettings();
 
-export default storeDataSource(settings.store);
+export default await storeDataSource(settings.store);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadSettings } from '../config/load-settings.js';
-import { dialectOf } from '../db/erp-kinds.js';
+import { erpDialect } from '../db/databases.js';
 import { sideTables } from '../erp/write-back/side-tables.js';
 import { writeAgain } from '../inbound/write-back/write-back-state.js';
 import { writeBackKinds } from '../model/write-back.js';
@@ -45,7 +45,7 @@ async function printSideTables(options: CommonOptions & { from: string }): Promi
   const output = new Output(options);
   const { settings } = loadSettings({ configDir: options.config });
   const user = settings.writeBack.user ?? 'waybill_writer';
-  const dialect = await dialectOf(settings.erp.type);
+  const dialect = await erpDialect(settings.erp.type);
   const { tables, account, grants, byStatement } = sideTables(settings, dialect, user, options.from);
   output.json({ tables, grants, byStatement });
   output.lines(

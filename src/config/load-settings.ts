@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { isLoopback } from '../model/database-place.js';
 import { Secret } from '../model/secret.js';
 import { checkSettings } from './check-settings.js';
 import { ConfigurationError } from './configuration-error.js';
@@ -8,10 +7,15 @@ import { environmentOverrides } from './environment-overrides.js';
 import { checkNamedSources, readTwice, resolveSourceSecrets } from './named-sources.js';
 import { readSettingsFiles } from './read-settings-files.js';
 import { refuseSecretsInFiles, resolveSecrets } from './resolve-secrets.js';
+import { onServer } from './sections/database-server.js';
 import { checkDeskUsers } from './sections/desk.js';
+import { withErpPaths } from './sections/erp.js';
+import { adviseOrders } from './sections/orders.js';
+import { adviseCancelled } from './sections/record-mapping.js';
+import { resolveService } from './sections/service.js';
 import { withStorePaths } from './sections/store.js';
 import { checkTlsFiles, withPemPaths } from './sections/tls-files.js';
-import { checkWebhookSecrets } from './sections/webhooks.js';
+import { adviseWebhooks, checkWebhookSecrets } from './sections/webhooks.js';
 import type { Settings } from './settings.js';
 import { setIn } from './tree-path.js';
 
@@ -52,16 +56,8 @@ function resolvePaths(settings: Settings, configDir: string, env: NodeJS.Process
   const { erp, store, service, webhooks, desk, writeBack, cluster } = settings;
   return {
     ...settings,
-    service: {
-      ...service,
-      // From here on there is one address: that of the environment in use.
-      baseUrl: service.environment === 'sandbox' ? (service.sandboxUrl ?? service.baseUrl) : service.baseUrl,
-      tls: withPemPaths(service.tls, configDir),
-    },
-    erp:
-      erp.type === 'sqlite'
-        ? { ...erp, file: resolve(configDir, erp.file) }
-        : { ...erp, tls: withPemPaths(erp.tls, configDir) },
+    service: resolveService(service, configDir),
+    erp: withErpPaths(erp, configDir),
     writeBack: { ...writeBack, tls: withPemPaths(writeBack.tls, configDir) },
     store: withStorePaths(store, configDir, env),
     cluster: { ...cluster, redis: { ...cluster.redis, tls: withPemPaths(cluster.redis.tls, configDir) } },
@@ -90,26 +86,6 @@ export function settingsFrom(given: unknown): Settings {
   const twice = readTwice(resolved);
   if (twice.length > 0) throw new ConfigurationError('the program', twice);
   return freezeDeeply(resolved);
-}
-
-/** Settings that are allowed and probably not meant. */
-function advice({ webhooks, orders, customers }: Settings, isGiven: (path: string[]) => boolean): string[] {
-  const warnings: string[] = [];
-  const { enabled, host } = webhooks;
-  if (enabled && !isLoopback(host))
-    warnings.push(
-      `webhooks.host is ${host}: others can reach this address, and the listener does not speak https; put a reverse proxy in front of 127.0.0.1 instead`,
-    );
-  for (const [name, { cancelled }] of Object.entries({ orders, customers }))
-    if (cancelled !== undefined && !isGiven([name, 'onCancelled']))
-      warnings.push(
-        `${name}.cancelled is set and ${name}.onCancelled is not: what is cancelled after it was sent stays at the service as it is; set ${name}.onCancelled (nothing: that is meant)`,
-      );
-  if (orders.number === undefined && orders.fields.note === undefined)
-    warnings.push(
-      'neither orders.number nor orders.fields.note is set: an order at the service does not say which one it is here',
-    );
-  return warnings;
 }
 
 let remembered: Map<string, LoadedSettings> | null = null;
@@ -165,7 +141,7 @@ function readSettings(options: LoadOptions): LoadedSettings {
   const wrong = [...found, ...problems, ...sources.problems];
   if (settings === undefined || wrong.length > 0) throw new ConfigurationError(configDir, wrong);
 
-  const isGiven = (path: string[]) => locate(path) !== undefined;
+  const isGiven = (...path: string[]) => locate(path) !== undefined;
   const resolved = withNamed(settings, sources.named, configDir, env);
   const webhookSecrets = checkWebhookSecrets(resolved.webhooks);
   const deskUsers = checkDeskUsers(resolved.desk);
@@ -173,12 +149,12 @@ function readSettings(options: LoadOptions): LoadedSettings {
   const wrongFiles = [
     ...readTwice(resolved),
     ...checkTlsFiles('service.tls', service.tls),
-    ...(erp.type !== 'sqlite' ? checkTlsFiles('erp.tls', erp.tls) : []),
+    ...checkTlsFiles('erp.tls', onServer(erp)?.tls),
     ...(resolved.named ?? []).flatMap(({ source, erp }) =>
-      erp.type !== 'sqlite' ? checkTlsFiles(`sources.${source}.erp.tls`, erp.tls) : [],
+      checkTlsFiles(`sources.${source}.erp.tls`, onServer(erp)?.tls),
     ),
-    ...(erp.type !== 'sqlite' && writeBack.enabled ? checkTlsFiles('writeBack.tls', writeBack.tls) : []),
-    ...(store.type !== 'sqlite' ? checkTlsFiles('store.tls', store.tls) : []),
+    ...(onServer(erp) && writeBack.enabled ? checkTlsFiles('writeBack.tls', writeBack.tls) : []),
+    ...checkTlsFiles('store.tls', onServer(store)?.tls),
     ...checkTlsFiles('cluster.redis.tls', cluster.redis.tls),
     ...webhookSecrets.problems,
     ...deskUsers.problems,
@@ -192,7 +168,9 @@ function readSettings(options: LoadOptions): LoadedSettings {
       ...sourceSecrets.warnings,
       ...webhookSecrets.warnings,
       ...deskUsers.warnings,
-      ...advice(settings, isGiven),
+      ...adviseWebhooks(settings.webhooks),
+      ...adviseOrders(settings.orders, isGiven),
+      ...adviseCancelled('customers', settings.customers, isGiven),
     ],
     configDir,
     files: files.map((file) => resolve(file.name)),

@@ -1,3 +1,4 @@
+import { isInFile } from '../model/database-place.js';
 import { checkSettings } from './check-settings.js';
 import type { ConfigurationProblem } from './configuration-error.js';
 import type { SettingsFile } from './read-settings-files.js';
@@ -83,6 +84,6 @@ export function readTwice(settings: Settings): ConfigurationProblem[] {
 }
 
 function ordersOf({ erp, orders }: Settings): string {
-  const place = erp.type === 'sqlite' ? [erp.file] : [erp.type, erp.host, erp.port, erp.database];
+  const place = isInFile(erp) ? [erp.file] : [erp.type, erp.host, erp.port, erp.database];
   return JSON.stringify([...place, orders.query, orders.pending ?? null]);
 }

@@ -42,6 +42,9 @@ export type FailureCause =
   | 'value'
   | 'unknown';
 
+/** An installation that lacks the driver of a database: waiting doesn't mend it. */
+export class DriverMissing extends Error {}
+
 /** The driver's own words and our name for the cause. */
 export interface Failure {
   cause: FailureCause;

@@ -1,6 +1,8 @@
 import { Socket } from 'node:net';
+import type { StoreSettings } from '../config/sections/store.js';
 import type { WriteBackSettings } from '../config/sections/write-back.js';
-import type { DatabasePlace } from '../model/database-place.js';
+import type { Settings } from '../config/settings.js';
+import { type DatabasePlace, isInFile } from '../model/database-place.js';
 import type { Secret } from '../model/secret.js';
 
 /** An account at a database server. */
@@ -8,6 +10,21 @@ export interface ServerAccount extends DatabasePlace {
   database: string;
   user?: string | undefined;
   password?: Secret | undefined;
+}
+
+/** The settings of an ERP on a server. */
+export type ServerErp = Extract<Settings['erp'], { host: string }>;
+
+/** The account of a store on a server. */
+export function storeAccount(settings: StoreSettings) {
+  if (isInFile(settings)) throw new Error(`${settings.file} is on no server.`);
+  return settings;
+}
+
+/** The store in messages, such as `waybill@db.example:5432/waybill`. */
+export function storePlace(settings: StoreSettings): string {
+  const { user, host, port, database } = storeAccount(settings);
+  return `${user}@${host}:${port}/${database}`;
 }
 
 /** The account of the write-back. A place that its settings leave out is that of the ERP. */

@@ -1,5 +1,6 @@
 import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
+import type { InspectionStatements } from './erp-database.js';
 import type { Failures } from './failures.js';
 
 export type SqlValue = string | number | null;
@@ -90,8 +91,7 @@ export interface StoreAccount {
 export type StoreOptions = DataSourceOptions & { driver: object };
 
 /**
- * All in which one database differs from another as a store. SQL that stands elsewhere is understood by each of them; a further
- * database is one more file in this folder, its line in `dialects.ts`, and its settings.
+ * All in which one database differs from another as a store. SQL that stands elsewhere is understood by each of them.
  */
 export interface StoreDialect {
   readonly name: StoreSettings['type'];
@@ -160,6 +160,9 @@ export interface StoreDialect {
   /** A query for all columns of its tables: `table_name`, `column_name`, `data_type`, and `is_nullable`, YES or NO. */
   readonly schemaColumns: string;
   readonly catalogue: Catalogue | null;
+  readonly inspection: InspectionStatements;
+  /** Yields the first damage that the database finds in its own file, or `ok`. Null: a server looks after its files. */
+  readonly damage: string | null;
   /** Null where a database knows no accounts. */
   readonly account: StoreAccount | null;
   /** The cost of a power cut; null if it costs nothing that was acknowledged. */

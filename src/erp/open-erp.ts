@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.js';
-import { erpDatabase, writableErpDatabase } from '../db/erp-kinds.js';
+import { erpDatabase, writableErpDatabase } from '../db/databases.js';
 import { defaultSource } from '../model/record.js';
 import type { WriteBackKind } from '../model/write-back.js';
 import { allSources } from './all-sources.js';

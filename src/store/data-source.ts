@@ -2,7 +2,7 @@ import type { MigrationInterface } from 'typeorm';
 // The package's index has Node read three hundred files to learn their names: a tenth of what a start costs.
 import { DataSource } from 'typeorm/data-source/DataSource.js';
 import type { StoreSettings } from '../config/sections/store.js';
-import { dialectOf } from '../db/store-dialects.js';
+import { storeDialect } from '../db/databases.js';
 import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
 import { MissingByElapsedTime1795800000000 } from './migrations/1795800000000-missing-by-elapsed-time.js';
 import { ExpandUnsettledByElapsedTime1795800001000 } from './migrations/1795800001000-expand-unsettled-by-elapsed-time.js';
@@ -64,7 +64,7 @@ export const migrations: (new () => MigrationInterface)[] = [
  * TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`.
  * A SQLite file is created with mode 0600, unless it is only to be read.
  */
-export function storeDataSource(settings: StoreSettings, readOnly = false): DataSource {
+export async function storeDataSource(settings: StoreSettings, readOnly = false): Promise<DataSource> {
   const common = { migrations, migrationsTableName: 'migration', synchronize: false, logging: false } as const;
-  return new DataSource({ ...dialectOf(settings).options(settings, readOnly), ...common });
+  return new DataSource({ ...(await storeDialect(settings)).options(settings, readOnly), ...common });
 }

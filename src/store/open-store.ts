@@ -3,10 +3,9 @@ import { accessSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
-import { storeAdvice, storeRetry } from '../db/failures.js';
-import { SqliteMissing } from '../db/sqlite/driver.js';
+import { storeDialect } from '../db/databases.js';
+import { DriverMissing, storeAdvice, storeRetry } from '../db/failures.js';
 import type { DriverError, StoreDialect } from '../db/store-dialect.js';
-import { dialectOf } from '../db/store-dialects.js';
 import { isInFile } from '../model/database-place.js';
 import { redact } from '../model/redact.js';
 import { migrations, storeDataSource } from './data-source.js';
@@ -29,7 +28,7 @@ interface OpenedStore {
  * @throws StoreError when it can't be reached, or when another version made its schema.
  */
 export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
-  const dialect = dialectOf(settings);
+  const dialect = await storeDialect(settings);
   const dataSource = await connect(dialect, settings);
   try {
     const store = new Store(dataSource);
@@ -50,9 +49,9 @@ export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
 /** @throws StoreError that says which store, and what to look at */
 async function connect(dialect: StoreDialect, settings: StoreSettings, readOnly = false): Promise<DataSource> {
   try {
-    return await storeDataSource(settings, readOnly).initialize();
+    return await (await storeDataSource(settings, readOnly)).initialize();
   } catch (cause) {
-    if (cause instanceof SqliteMissing) throw cause;
+    if (cause instanceof DriverMissing) throw cause;
     const { message, code } = cause as DriverError;
     const secrets = isInFile(settings) || !settings.password ? [] : [settings.password.reveal()];
     const words = redact(message || String(code), secrets);
@@ -169,7 +168,7 @@ export async function openStoreForReading(settings: StoreSettings): Promise<Open
       `There is no store ${resolve(settings.file)} yet: the daemon makes it at its first start (npm start).`,
       { isAbsent: true },
     );
-  const dialect = dialectOf(settings);
+  const dialect = await storeDialect(settings);
   const dataSource = await connect(dialect, settings, true);
   try {
     const store = new Store(dataSource);

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
+import { dialectOfSource } from '../db/databases.js';
 import { isStoreAway, storeAdvice } from '../db/failures.js';
 import type { DriverError } from '../db/store-dialect.js';
-import { dialectOfSource } from '../db/store-dialects.js';
 import type { TellsFact } from '../model/facts/failure.js';
 import type { WorkFact } from '../model/facts/work.js';
 import { outside } from '../model/outside.js';

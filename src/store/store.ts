@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
+import { dialectOfSource } from '../db/databases.js';
 import { storeRetry } from '../db/failures.js';
 import { inTime } from '../db/server.js';
 import type { DriverError, SqlValue, StoreDialect, StoreSession } from '../db/store-dialect.js';
-import { dialectOfSource } from '../db/store-dialects.js';
 import type { WriteBackKind } from '../model/write-back.js';
 import { StoreError, StoreMoved, StoreWentBack } from './store-error.js';
 

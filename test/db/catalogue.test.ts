@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { erpDatabase } from '../../src/db/databases.js';
 import type { ErpSnapshot } from '../../src/db/erp-database.js';
-import { erpDatabase } from '../../src/db/erp-kinds.js';
 import { rawSql } from '../../src/db/sql.js';
 import { type Catalogue, countRows, countValues, nameOf, readCatalogue, tableSql } from '../../src/erp/catalogue.js';
 import { type ErpLab, useMariaDbLab, usePostgresLab, useSqliteLab } from '../erp/erp-lab.js';

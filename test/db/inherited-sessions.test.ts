@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Connection } from 'mysql2/promise';
 import { writeBackSettings } from '../../src/config/sections/write-back.js';
 import type { Settings } from '../../src/config/settings.js';
-import { dialectOf } from '../../src/db/erp-kinds.js';
+import { erpDialect } from '../../src/db/databases.js';
 import { ErpError, type ErpPage, type ReadOrder } from '../../src/erp/erp-reader.js';
 import { openErpWriter } from '../../src/erp/open-erp.js';
 import { wallText } from '../../src/erp/time/wall-time.js';
@@ -131,7 +131,7 @@ async function writesAll(
     customers: { enabled: false },
   });
   const writeBack = { ...given, password: new Secret(password) };
-  for (const table of sideTables({ erp, writeBack }, await dialectOf(erp.type), user, '127.0.0.1').tables)
+  for (const table of sideTables({ erp, writeBack }, await erpDialect(erp.type), user, '127.0.0.1').tables)
     await admin(table);
   const writer = await openErpWriter({ erp, writeBack });
   if (writer === null) throw new Error('The write-back is on.');

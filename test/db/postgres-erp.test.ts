@@ -356,7 +356,7 @@ describe('an ERP on PostgreSQL', () => {
   });
 
   it('needs what pg_hba.conf asks for, a socket that is there, and a connection that is left', async () => {
-    const { password: _, ...silent } = lab.settings() as Extract<Mapping['erp'], { type: 'postgres' }>;
+    const { password: _, ...silent } = lab.settings() as Extract<Mapping['erp'], { host: string }>;
     const words: [Mapping['erp'], RegExp][] = [
       [silent, /the server asks for a password, and none is set/],
       [{ ...silent, host: '/nowhere' }, /ENOENT.*there is no such socket/],

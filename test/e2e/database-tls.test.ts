@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { DatabaseTls } from '../../src/config/sections/database-server.js';
 import type { Settings } from '../../src/config/settings.js';
-import { erpDatabase, writableErpDatabase } from '../../src/db/erp-kinds.js';
+import { erpDatabase, writableErpDatabase } from '../../src/db/databases.js';
 import { rawSql } from '../../src/db/sql.js';
 import { Secret } from '../../src/model/secret.js';
 import { openStore } from '../../src/store/open-store.js';

@@ -15,7 +15,7 @@ export interface HistoryStore {
 
 /** A real SQLite store in memory, with the torture's witness in it, that thousands of histories use one after the other. */
 export async function openHistoryStore(): Promise<HistoryStore> {
-  const dataSource = await storeDataSource({ type: 'sqlite', file: ':memory:' }).initialize();
+  const dataSource = await (await storeDataSource({ type: 'sqlite', file: ':memory:' })).initialize();
   await dataSource.runMigrations({ transaction: 'none' });
   for (const sql of witnessSql('sqlite')) await dataSource.query(sql);
   const database = (dataSource.driver as unknown as { databaseConnection: SqliteFile }).databaseConnection;

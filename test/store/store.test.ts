@@ -204,7 +204,7 @@ onEveryStore('the store', (kit) => {
   for (const broken of ['CREATE TABLE attempt', 'CREATE INDEX binding_read', 'INSERT INTO'])
     it(`goes on with a first migration that was interrupted at ${broken}`, async () => {
       const settings = await kit.emptyDatabase();
-      const dataSource = await storeDataSource(settings).initialize();
+      const dataSource = await (await storeDataSource(settings)).initialize();
       const runner = dataSource.createQueryRunner();
       const { query } = runner;
       dataSource.createQueryRunner = () => runner;
@@ -225,7 +225,7 @@ onEveryStore('the store', (kit) => {
       ['store_info', 'name VARCHAR(64), value TEXT', "('a', 'b')"],
     ] as const) {
       const settings = await kit.emptyDatabase();
-      const dataSource = await storeDataSource(settings).initialize();
+      const dataSource = await (await storeDataSource(settings)).initialize();
       await dataSource.query(`CREATE TABLE ${name} (${columns})`);
       if (values !== null) await dataSource.query(`INSERT INTO ${name} VALUES ${values}`);
       const error = await errorOf(() => openStore(settings));
@@ -240,7 +240,7 @@ onEveryStore('the store', (kit) => {
   it('goes no way back with its migrations, and stays as it is', async () => {
     const settings = await kit.emptyDatabase();
     await (await openStore(settings)).store.close();
-    const dataSource = await storeDataSource(settings).initialize();
+    const dataSource = await (await storeDataSource(settings)).initialize();
     const runner = dataSource.createQueryRunner();
     try {
       const wayBack = [

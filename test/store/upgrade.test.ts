@@ -21,7 +21,7 @@ import { onEveryStore } from './stores.js';
 onEveryStore('a store of the first schema', (kit) => {
   it('is brought up to date with what it holds, and a record that was missing there counts as missing since then', async () => {
     const settings = await kit.emptyDatabase();
-    const source = storeDataSource(settings);
+    const source = await storeDataSource(settings);
     Object.assign(source.options, { migrations: migrations.slice(0, 1) });
     await source.initialize();
     await source.runMigrations({ transaction: 'all' });
@@ -49,7 +49,7 @@ onEveryStore('a store of the first schema', (kit) => {
 
   it('gets the columns of look-ups, also where an earlier run was interrupted between two of them', async () => {
     const settings = await kit.emptyDatabase();
-    const source = storeDataSource(settings);
+    const source = await storeDataSource(settings);
     Object.assign(source.options, { migrations: migrations.slice(0, 1) });
     await source.initialize();
     await source.runMigrations({ transaction: 'all' });
@@ -75,7 +75,7 @@ onEveryStore('a store of the first schema', (kit) => {
 
   it('keeps the sentence of a fact that an earlier version stored', async () => {
     const settings = await kit.emptyDatabase();
-    const source = storeDataSource(settings);
+    const source = await storeDataSource(settings);
     Object.assign(source.options, { migrations: migrations.slice(0, 1) });
     await source.initialize();
     await source.runMigrations({ transaction: 'all' });
@@ -98,7 +98,7 @@ onEveryStore('a store of the first schema', (kit) => {
 
   it('keeps open alerts and failures of jobs in the words of the earlier version, until they are noted anew', async () => {
     const settings = await kit.emptyDatabase();
-    const source = storeDataSource(settings);
+    const source = await storeDataSource(settings);
     Object.assign(source.options, { migrations: migrations.slice(0, 1) });
     await source.initialize();
     await source.runMigrations({ transaction: 'all' });
@@ -136,7 +136,7 @@ onEveryStore('a store of the first schema', (kit) => {
 
   it('keeps the brakes of sources and the waits of orders, and goes on by them', async () => {
     const settings = await kit.emptyDatabase();
-    const source = storeDataSource(settings);
+    const source = await storeDataSource(settings);
     Object.assign(source.options, { migrations: migrations.slice(0, 1) });
     await source.initialize();
     await source.runMigrations({ transaction: 'all' });
@@ -180,7 +180,7 @@ onEveryStore('a store of the first schema', (kit) => {
     const settings = await kit.emptyDatabase();
     await (await openStore(settings)).store.close();
     const change = async (sql: string) => {
-      const source = await storeDataSource(settings).initialize();
+      const source = await (await storeDataSource(settings)).initialize();
       await source.query(sql);
       await source.destroy();
     };
@@ -211,7 +211,7 @@ onEveryStore('a store of the first schema', (kit) => {
 
 /** A database with the schema as it was before a migration, filled by statements of that time. */
 async function storeBefore(migration: string, settings: StoreSettings, statements: readonly string[]): Promise<void> {
-  const source = storeDataSource(settings);
+  const source = await storeDataSource(settings);
   Object.assign(source.options, {
     migrations: migrations.slice(
       0,

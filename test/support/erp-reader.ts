@@ -1,8 +1,9 @@
 import type { Settings } from '../../src/config/settings.js';
+import type { Database } from '../../src/db/databases.js';
 import type { ErpDatabase } from '../../src/db/erp-database.js';
-import { MysqlErp } from '../../src/db/mysql/mysql-erp.js';
-import { PostgresErp } from '../../src/db/postgres/postgres-erp.js';
-import { SqliteErp } from '../../src/db/sqlite/sqlite-erp.js';
+import { database as mysql } from '../../src/db/mysql/database.js';
+import { database as postgres } from '../../src/db/postgres/database.js';
+import { database as sqlite } from '../../src/db/sqlite/database.js';
 import { allSources } from '../../src/erp/all-sources.js';
 import { databaseErpReader } from '../../src/erp/database-erp-reader.js';
 import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
@@ -21,7 +22,8 @@ export function erpReaderOf(settings: ErpSource, wrap = (database: ErpDatabase) 
   return databaseErpReader(wrap(erpDatabaseOf(settings.erp)), settings);
 }
 
+const databases: Record<string, Database> = { mysql, postgres, sqlite } as never;
+
 function erpDatabaseOf(erp: Settings['erp']): ErpDatabase {
-  if (erp.type === 'mysql') return new MysqlErp(erp);
-  return erp.type === 'postgres' ? new PostgresErp(erp) : new SqliteErp(erp);
+  return databases[erp.type]?.reader(erp) as ErpDatabase;
 }

@@ -1,6 +1,6 @@
 /** One import that a source file makes, however it is written. */
 export interface SourceImport {
-  /** As it is written; undefined for `import(somewhere)`, which only the running program could resolve. */
+  /** As it is written, with `*` for a folder or file that is not; undefined for `import(somewhere)`. */
   specifier: string | undefined;
   /** It vanishes on compiling, and so binds types alone. */
   typeOnly: boolean;
@@ -10,7 +10,7 @@ export interface SourceImport {
 // name each of them.
 const COMMENT = /\/\*[\s\S]*?\*\/|(?<=^|[\s;{}(),])\/\/.*$/gm;
 const STATIC = /^\s*(?:import|export)\s+(type\s+)?(?:[^'"`;]*?\sfrom\s+)?['"]([^'"]+)['"]/gm;
-const DYNAMIC = /\bimport\(\s*(?:['"`]([^'"`$]+)['"`])?/g;
+const DYNAMIC = /\bimport\(\s*(?:['"`]([^'"`]+)['"`])?/g;
 
 /** The imports that are loaded with a file. Those of types alone vanish, also where each name says so. */
 export function staticImports(source: string): SourceImport[] {
@@ -23,6 +23,9 @@ export function sourceImports(source: string): SourceImport[] {
   const code = source.replace(COMMENT, '');
   return [
     ...[...code.matchAll(STATIC)].map(([, type, specifier]) => ({ specifier, typeOnly: type !== undefined })),
-    ...[...code.matchAll(DYNAMIC)].map(([, specifier]) => ({ specifier, typeOnly: false })),
+    ...[...code.matchAll(DYNAMIC)].map(([, specifier]) => ({
+      specifier: specifier?.replaceAll(/\$\{\w+\}/g, '*'),
+      typeOnly: false,
+    })),
   ];
 }

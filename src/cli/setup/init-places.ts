@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { settingsFrom } from '../../config/load-settings.js';
-import { defaultPorts } from '../../config/sections/database-server.js';
+import { databaseKinds, defaultPort, fileKind } from '../../config/sections/database-server.js';
 import { readSecretFile } from '../../config/sections/secret-file.js';
 import type { Settings } from '../../config/settings.js';
 import type { Places } from '../../operator/setup/init/compose-settings.js';
@@ -82,16 +82,15 @@ export async function settlePlaces(
     {
       name: 'type',
       text: 'What kind of database is the ERP in?',
-      choices: [
-        { value: 'mysql', note: 'MySQL or MariaDB' },
-        { value: 'postgres' },
-        { value: 'sqlite', note: 'a SQLite file' },
-      ],
+      choices: databaseKinds,
     },
-    (text) => (['mysql', 'postgres', 'sqlite'].includes(text) ? null : 'write mysql, postgres or sqlite'),
+    (text) =>
+      databaseKinds.some(({ value }) => value === text)
+        ? null
+        : `write ${databaseKinds.map(({ value }) => value).join(' or ')}`,
   );
   const find = (last: Found | null) =>
-    type !== null && !(type in defaultPorts) ? fileOf(interview) : serverOf(interview, type, options, secretOf, last);
+    type === fileKind ? fileOf(interview) : serverOf(interview, type, options, secretOf, last);
   let found = await find(null);
   while (whyAway !== null) {
     hideFromErrors(found.password === null ? [] : [found.password.secret]);
@@ -178,7 +177,7 @@ async function fileOf(interview: Interview): Promise<Found> {
   const file = await interview.answer({ name: 'file', text: 'Which SQLite file?' }, (text) =>
     existsSync(text) ? null : 'there is no such file',
   );
-  return { erp: { type: 'sqlite', file: file === null ? '' : resolve(file) }, password: null };
+  return { erp: { type: fileKind, file: file === null ? '' : resolve(file) }, password: null };
 }
 
 const isPort = (text: string) => (/^[1-9]\d{0,4}$/.test(text) ? null : 'write a number such as 3306');
@@ -191,7 +190,7 @@ async function serverOf(
   last: Found | null,
 ): Promise<Found> {
   const host = await interview.answer({ name: 'host', text: 'On which server?', suggestion: '127.0.0.1' });
-  const usual = String(port ?? defaultPorts[type ?? ''] ?? defaultPorts.mysql);
+  const usual = String(port ?? defaultPort(type));
   // Not asked at first: it is the usual one, or stands in a flag.
   const other = last && (await interview.answer({ name: 'port', text: 'On which port?', suggestion: usual }, isPort));
   const database = await interview.answer({ name: 'database', text: 'What is the database called?' });

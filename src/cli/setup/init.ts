@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { openApp } from '../../app.js';
+import { databaseKinds } from '../../config/sections/database-server.js';
 import type { Settings } from '../../config/settings.js';
 import { ErpError } from '../../erp/erp-reader.js';
 import type { Places } from '../../operator/setup/init/compose-settings.js';
@@ -60,7 +61,7 @@ export function initCommand(): Command {
     'Look at an ERP database, ask what it does not say, and write config/local.yaml. It writes nothing into the ERP, and over no configuration.',
     'waybill init --type mysql --database dolibarr --user waybill_reader --time-zone Europe/Berlin --start-from 2026-01-01 --yes',
   )
-    .addOption(new Option('--type <type>', 'kind of database').choices(['mysql', 'postgres', 'sqlite']))
+    .addOption(new Option('--type <type>', 'kind of database').choices(databaseKinds.map(({ value }) => value)))
     .option('--host <host>', 'server of the ERP database (default: 127.0.0.1)')
     .option('--port <n>', 'its port', positiveInteger)
     .option('--database <name>', 'name of the ERP database')

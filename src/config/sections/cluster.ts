@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { hostAndPort } from '../../model/database-place.js';
 import { type Partly, type Report, requireSetting } from '../configuration-error.js';
-import { checkServerTls, databaseTls } from './database-server.js';
+import { checkServerTls, databaseTls, fileKind, serverKinds } from './database-server.js';
 import type { ServiceSettings } from './service.js';
 import type { StoreSettings } from './store.js';
 import { choice, flag, group, secret, secretFile, text, textLike } from './value-types.js';
@@ -84,10 +84,10 @@ export function checkRedis({ cluster }: Relevant, report: Report): void {
 
 export function checkCluster({ cluster, store, service }: Relevant, report: Report): void {
   if (cluster?.enabled !== true) return;
-  if (store?.type === 'sqlite')
+  if (store?.type === fileKind)
     report('store.type', 'is a file on this machine, and cluster.enabled is true', {
-      found: 'sqlite',
-      allowed: 'mysql or postgres, because all nodes work on one store',
+      found: fileKind,
+      allowed: `${serverKinds.join(' or ')}, because all nodes work on one store`,
     });
   // A pace that each node finds for itself is that of one node.
   if (service?.limits?.length === 0)

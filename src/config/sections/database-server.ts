@@ -28,24 +28,51 @@ export const databaseTls = (credential: string) =>
 
 export type DatabaseTls = z.output<ReturnType<typeof databaseTls>>;
 
-export const mysqlPort = 3306;
-export const postgresPort = 5432;
-/** For databases on servers. */
-export const defaultPorts: Readonly<Record<string, number>> = { mysql: mysqlPort, postgres: postgresPort };
+/** The kinds of databases on servers. A further one is its line here and the folder of its name in src/db. */
+const servers = {
+  mysql: { port: 3306, backslashEscapes: true, note: 'MySQL or MariaDB' },
+  postgres: { port: 5432, backslashEscapes: false, note: 'PostgreSQL' },
+};
+type ServerKind = keyof typeof servers;
+
+export const serverKinds = Object.keys(servers) as [ServerKind, ...ServerKind[]];
+export const fileKind = 'sqlite';
+/** Every kind, for whoever chooses one. */
+export const databaseKinds = [
+  ...serverKinds.map((value) => ({ value, note: servers[value].note })),
+  { value: fileKind, note: 'a SQLite file' },
+];
+
+const isServerKind = (kind: string | null | undefined): kind is ServerKind => Object.hasOwn(servers, kind ?? '');
+
+/** @param kind also of a database in a file, which has none; or null, where it is not known */
+export function defaultPort(kind: string | null): number | undefined {
+  return servers[kind === null ? 'mysql' : (kind as ServerKind)]?.port;
+}
+
+/** True if a backslash in the quotes of this kind takes away the meaning of the next character. */
+export function backslashEscapes(kind: string | undefined): boolean {
+  return isServerKind(kind) && servers[kind].backslashEscapes;
+}
+
+/** The variants of a section, one for each kind of server. */
+export function onServers<Variant>(variant: (kind: ServerKind) => Variant): [Variant, ...Variant[]] {
+  return serverKinds.map(variant) as [Variant, ...Variant[]];
+}
 
 /**
  * The address of a database on a server; the ERP and the store are described alike.
  * @param meanings what is particular to one of them, and the first word of its credentials under systemd
  */
 export function serverConnection(
-  defaultPort: number,
+  kind: ServerKind,
   meanings: { host: string; database: string; user: string; credential: string },
 ) {
   return {
     host: text.default('127.0.0.1').describe(meanings.host),
     port: whole(1, 65_535)
-      .default(defaultPort)
-      .describe(`Port of that server. On PostgreSQL the default is ${postgresPort}.`),
+      .default(servers[kind].port)
+      .describe(`Port of that server. On PostgreSQL the default is ${servers.postgres.port}.`),
     database: text.describe(meanings.database),
     user: text.describe(meanings.user),
     password: secret.optional().describe('Password of that account. Only from the environment; prefer passwordFile.'),
@@ -56,8 +83,7 @@ export function serverConnection(
 
 /** A database on a server; undefined where it is a file, or nothing is chosen. */
 export function onServer<Place extends { type?: string | undefined }>(place: Place | undefined) {
-  if (place?.type === undefined || place.type === 'sqlite') return undefined;
-  return place as Exclude<Place, { type?: 'sqlite' | undefined }>;
+  return isServerKind(place?.type) ? (place as Exclude<Place, { type?: typeof fileKind | undefined }>) : undefined;
 }
 
 /** The requirements of a secure connection to a server of ours. @param group its place in the settings */

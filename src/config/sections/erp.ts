@@ -1,6 +1,9 @@
+import { resolve } from 'node:path';
 import { z } from 'zod';
+import { isInFile } from '../../model/database-place.js';
 import type { Partly, Report } from '../configuration-error.js';
-import { checkServerTls, mysqlPort, onServer, postgresPort, serverConnection } from './database-server.js';
+import { checkServerTls, fileKind, onServer, onServers, serverConnection } from './database-server.js';
+import { withPemPaths } from './tls-files.js';
 import { positive, text, timeZone, variants } from './value-types.js';
 
 const erpKind = {
@@ -27,18 +30,11 @@ const meanings = {
 export const erpSettings = variants(
   'The database that Waybill reads. Nothing is written through this account; see writeBack.',
   z.discriminatedUnion('type', [
+    ...onServers((kind) =>
+      z.strictObject({ type: z.literal(kind).meta(erpKind), ...serverConnection(kind, meanings), ...common }),
+    ),
     z.strictObject({
-      type: z.literal('mysql').meta(erpKind),
-      ...serverConnection(mysqlPort, meanings),
-      ...common,
-    }),
-    z.strictObject({
-      type: z.literal('postgres').meta(erpKind),
-      ...serverConnection(postgresPort, meanings),
-      ...common,
-    }),
-    z.strictObject({
-      type: z.literal('sqlite').meta(erpKind),
+      type: z.literal(fileKind).meta(erpKind),
       file: text.describe('The database file, relative to the configuration folder. Waybill only reads it.'),
       ...common,
     }),
@@ -49,4 +45,10 @@ export type ErpSettings = z.output<typeof erpSettings>;
 
 export function checkErp({ erp }: Partly<{ erp: ErpSettings }>, report: Report): void {
   checkServerTls('erp', onServer(erp), report);
+}
+
+/** The ERP with absolute paths. */
+export function withErpPaths(erp: ErpSettings, configDir: string): ErpSettings {
+  if (isInFile(erp)) return { ...erp, file: resolve(configDir, erp.file) };
+  return { ...erp, tls: withPemPaths(erp.tls, configDir) };
 }

@@ -4,6 +4,7 @@ import type { amountsSettings } from './amounts.js';
 import type { CustomersSettings } from './customers.js';
 import type { InvoicesSettings } from './invoices.js';
 import {
+  adviseCancelled,
   checkCancelled,
   checkMappings,
   checkSameLength,
@@ -201,4 +202,17 @@ function checkCurrencies({ amounts, orders = {}, invoices }: Relevant, report: R
     report('invoices.enabled', 'would read amounts of which the service does not say the currency', {
       allowed: `false, because ${why}`,
     });
+}
+
+/** @returns settings that are allowed and probably not meant */
+export function adviseOrders(orders: OrdersSettings, isGiven: (...path: string[]) => boolean): string[] {
+  const isNamed = orders.number !== undefined || orders.fields.note !== undefined;
+  return [
+    ...adviseCancelled('orders', orders, isGiven),
+    ...(isNamed
+      ? []
+      : [
+          'neither orders.number nor orders.fields.note is set: an order at the service does not say which one it is here',
+        ]),
+  ];
 }

@@ -188,3 +188,18 @@ export function checkSameLength(
     allowed: 'the same columns in the same order',
   });
 }
+
+/**
+ * @param isGiven tells if a setting is given
+ * @returns settings that are allowed and probably not meant
+ */
+export function adviseCancelled(
+  section: 'customers' | 'orders',
+  { cancelled }: { cancelled?: unknown },
+  isGiven: (...path: string[]) => boolean,
+): string[] {
+  if (cancelled === undefined || isGiven(section, 'onCancelled')) return [];
+  return [
+    `${section}.cancelled is set and ${section}.onCancelled is not: what is cancelled after it was sent stays at the service as it is; set ${section}.onCancelled (nothing: that is meant)`,
+  ];
+}

@@ -11,6 +11,7 @@ import {
 } from './service-answers.js';
 import { credentialSettings, proxySettings, tlsSettings } from './service-credential.js';
 import { endpointSettings } from './service-endpoints.js';
+import { withPemPaths } from './tls-files.js';
 import {
   choice,
   flag,
@@ -204,4 +205,14 @@ export function checkFieldRules({ service, customers, orders }: Relevant, report
   const note = orders?.number ? ['note'] : [];
   check('order', 'orders.fields', orders?.fields, ['customer_code', 'items', ...note]);
   check('item', 'orders.lines.fields', orders?.lines?.fields, ['sku', 'qty', 'price']);
+}
+
+/** The service with absolute paths, and with one address: that of the environment in use. */
+export function resolveService(service: ServiceSettings, configDir: string): ServiceSettings {
+  const { environment, sandboxUrl, baseUrl, tls } = service;
+  return {
+    ...service,
+    baseUrl: environment === 'sandbox' ? (sandboxUrl ?? baseUrl) : baseUrl,
+    tls: withPemPaths(tls, configDir),
+  };
 }

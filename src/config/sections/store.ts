@@ -1,7 +1,8 @@
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { isInFile } from '../../model/database-place.js';
 import type { Partly, Report } from '../configuration-error.js';
-import { checkServerTls, mysqlPort, onServer, postgresPort, serverConnection } from './database-server.js';
+import { checkServerTls, fileKind, onServer, onServers, serverConnection } from './database-server.js';
 import { withPemPaths } from './tls-files.js';
 import { text, variants } from './value-types.js';
 
@@ -31,7 +32,7 @@ export const storeSettings = variants(
   'Where Waybill keeps what it knows: outbox, bindings, audit.',
   z.discriminatedUnion('type', [
     z.strictObject({
-      type: z.literal('sqlite').describe(storeKind),
+      type: z.literal(fileKind).describe(storeKind),
       file: text
         .default('data/waybill.sqlite')
         .describe(
@@ -40,20 +41,16 @@ export const storeSettings = variants(
       witnessFile,
       secondWitnessFile,
     }),
-    z.strictObject({
-      type: z.literal('mysql').describe(storeKind),
-      ...serverConnection(mysqlPort, meanings),
-      witnessFile,
-      secondWitnessFile,
-    }),
-    z.strictObject({
-      type: z.literal('postgres').describe(storeKind),
-      ...serverConnection(postgresPort, meanings),
-      witnessFile,
-      secondWitnessFile,
-    }),
+    ...onServers((kind) =>
+      z.strictObject({
+        type: z.literal(kind).describe(storeKind),
+        ...serverConnection(kind, meanings),
+        witnessFile,
+        secondWitnessFile,
+      }),
+    ),
   ]),
-  'sqlite',
+  fileKind,
 );
 
 export type StoreSettings = z.output<typeof storeSettings>;
@@ -63,7 +60,7 @@ type Relevant = Partly<{ store: StoreSettings }>;
 
 export function checkStore({ store }: Relevant, report: Report): void {
   checkServerTls('store', onServer(store), report);
-  if (store?.type !== 'sqlite' || !/^(:memory:|file:)/.test(store.file ?? '')) return;
+  if (store?.type !== fileKind || !/^(:memory:|file:)/.test(store.file ?? '')) return;
   report('store.file', 'is not the name of a file', {
     found: store.file ?? '',
     allowed: 'a file, because what Waybill knows has to outlive it',
@@ -80,7 +77,7 @@ function storeFile(file: string, env: NodeJS.ProcessEnv): string {
 /** The store with absolute paths, and with the default of its witness. */
 export function withStorePaths(store: StoreSettings, configDir: string, env: NodeJS.ProcessEnv): StoreSettings {
   const given = store.witnessFile;
-  if (store.type === 'sqlite') {
+  if (isInFile(store)) {
     const file = storeFile(store.file, env);
     // A folder of its own, so that restoring the store's file, or all files beside it, leaves the witness alone.
     const beside = join(dirname(file), 'witness', `${basename(file)}.json`);

@@ -17,7 +17,7 @@ interface TlsFiles {
  */
 export function checkTlsFiles(
   group: string,
-  { caFile, certificateFile, key, passphrase }: TlsFiles,
+  { caFile, certificateFile, key, passphrase }: TlsFiles = {},
 ): ConfigurationProblem[] {
   const problems: ConfigurationProblem[] = [];
   const check = (path: string, file: string | undefined, hint: string, use: (pem: string) => void) => {

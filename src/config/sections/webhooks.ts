@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isLoopback } from '../../model/database-place.js';
 import { webhookSecretProblem } from '../../model/secret.js';
 import { type ConfigurationProblem, type Partly, type Report, requireSetting } from '../configuration-error.js';
 import { readSecretFile } from './secret-file.js';
@@ -136,4 +137,12 @@ export function checkWebhookSecrets(webhooks: WebhookSettings) {
     if (read.warning !== undefined) warnings.push(read.warning);
   }
   return { problems, warnings };
+}
+
+/** @returns settings that are allowed and probably not meant */
+export function adviseWebhooks({ enabled, host }: Pick<WebhookSettings, 'enabled' | 'host'>): string[] {
+  if (!enabled || isLoopback(host)) return [];
+  return [
+    `webhooks.host is ${host}: others can reach this address, and the listener does not speak https; put a reverse proxy in front of 127.0.0.1 instead`,
+  ];
 }

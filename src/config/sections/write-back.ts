@@ -3,7 +3,7 @@ import { parseNamedParameters, pickingParameters } from '../../model/named-param
 import { clearPendingColumns, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
 import { type Partly, type Report, requireSetting } from '../configuration-error.js';
 import type { CustomersSettings } from './customers.js';
-import { checkServerTls, databaseTls, onServer } from './database-server.js';
+import { backslashEscapes, checkServerTls, databaseTls, onServer } from './database-server.js';
 import type { ErpSettings } from './erp.js';
 import type { OrdersSettings } from './orders.js';
 import { flag, group, positive, query, secret, secretFile, text, textLike, whole } from './value-types.js';
@@ -114,8 +114,8 @@ export function checkWriteBack({ writeBack, erp, orders, customers }: Relevant, 
       const statement = target?.[name];
       if (statement === undefined) continue;
       const path = `writeBack.${kind}.${name}`;
-      checkParameters(path, statement, known, erp?.type === 'mysql', report);
-      checkPicksRecord({ path, statement, keyName: known[0] ?? '', keyColumns }, erp?.type === 'mysql', report);
+      checkParameters(path, statement, known, backslashEscapes(erp?.type), report);
+      checkPicksRecord({ path, statement, keyName: known[0] ?? '', keyColumns }, backslashEscapes(erp?.type), report);
     }
   }
 }
@@ -131,10 +131,10 @@ interface OwnStatement {
 /** A statement that does not compare the key would write to the rows of other records. */
 function checkPicksRecord(
   { path, statement, keyName, keyColumns }: OwnStatement,
-  backslashEscapes: boolean,
+  escapes: boolean,
   report: Report,
 ): void {
-  const picks = pickingParameters(statement, backslashEscapes);
+  const picks = pickingParameters(statement, escapes);
   const parts = keyParameters(keyColumns);
   if (picks.includes(keyName) || (parts.length > 0 && parts.every((name) => picks.includes(name)))) return;
   const all = parts.length > 1 ? `, or all of ${parts.map((name) => `:${name}`).join(', ')}` : '';
@@ -147,10 +147,10 @@ function checkParameters(
   path: string,
   statement: string,
   known: readonly string[],
-  backslashEscapes: boolean,
+  escapes: boolean,
   report: Report,
 ): void {
-  const { names } = parseNamedParameters(statement, backslashEscapes);
+  const { names } = parseNamedParameters(statement, escapes);
   const unknown = names.filter((parameter) => !known.includes(parameter));
   if (unknown.length > 0)
     report(path, 'has parameters that nothing fills', {
@@ -171,10 +171,10 @@ function checkClearPending({ writeBack, erp, orders, customers }: Relevant, repo
     for (const name of ['pending', 'changedAt'] as const)
       requireSetting(source?.[name], `${kind}.${name}`, `given, because ${path} is`, report);
     const known = [...clearPendingColumns[kind], ...keyParameters(source?.key)];
-    checkParameters(path, statement, known, erp?.type === 'mysql', report);
+    checkParameters(path, statement, known, backslashEscapes(erp?.type), report);
     const keyColumns = source?.key ?? [];
-    checkPicksRecord({ path, statement, keyName: known[0] ?? '', keyColumns }, erp?.type === 'mysql', report);
-    if (!pickingParameters(statement, erp?.type === 'mysql').includes('changed_at'))
+    checkPicksRecord({ path, statement, keyName: known[0] ?? '', keyColumns }, backslashEscapes(erp?.type), report);
+    if (!pickingParameters(statement, backslashEscapes(erp?.type)).includes('changed_at'))
       report(path, 'would set back the flag of a row that has changed again', {
         hint: `compare ${kind}.changedAt, such as: … AND ${source?.changedAt ?? 'updated_at'} = :changed_at`,
       });

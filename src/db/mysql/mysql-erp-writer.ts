@@ -3,9 +3,9 @@ import type { Connection } from 'mysql2/promise';
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
 import { writeFailure } from '../failures.js';
-import { graceMs, inTime, writeBackAccount } from '../server.js';
+import { graceMs, inTime, type ServerErp, writeBackAccount } from '../server.js';
 import { MysqlConnection } from './connection.js';
-import { type MysqlSettings, mysqlDialect } from './mysql-erp.js';
+import { mysqlDialect } from './mysql-erp.js';
 import { mysqlFailures } from './mysql-failure.js';
 
 const idleLimitSeconds = 60;
@@ -15,7 +15,7 @@ export class MysqlErpWriter extends MysqlConnection implements WritableErpDataba
   readonly dialect = mysqlDialect;
   readonly #limitMs: number;
 
-  constructor(erp: MysqlSettings, writeBack: WriteBackSettings) {
+  constructor(erp: ServerErp, writeBack: WriteBackSettings) {
     const { timeoutSeconds } = writeBack;
     const lockTimeout = Math.max(1, Math.ceil(timeoutSeconds));
     super(writeBackAccount(erp, writeBack), () => ({

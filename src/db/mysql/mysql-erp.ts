@@ -1,6 +1,5 @@
 import mysql from 'mysql2';
 import type { FieldPacket } from 'mysql2/promise';
-import type { Settings } from '../../config/settings.js';
 import {
   bytesAsText,
   type ErpColumn,
@@ -12,14 +11,12 @@ import {
 } from '../erp-database.js';
 import type { ErpError } from '../erp-failures.js';
 import { readFailure } from '../failures.js';
-import { graceMs } from '../server.js';
+import { graceMs, type ServerErp } from '../server.js';
 import { allEqual, isNumberText, joinSql, rawSql, type Sql, type SqlValue, sql } from '../sql.js';
 import { MysqlConnection } from './connection.js';
 import { mysqlCatalogue, mysqlInspection } from './mysql-catalogue.js';
 import { mysqlFailures } from './mysql-failure.js';
 import { meansOtherwise } from './session.js';
-
-export type MysqlSettings = Extract<Settings['erp'], { type: 'mysql' }>;
 
 const { Types } = mysql;
 /** A frozen process must not keep the server from cleaning up behind its snapshot; an idle connection costs nothing. */
@@ -109,7 +106,7 @@ function accountName(...parts: [user: string, from: string]): string {
 export class MysqlErp extends MysqlConnection implements ErpDatabase {
   readonly #timeoutMs: number;
 
-  constructor(settings: MysqlSettings) {
+  constructor(settings: ServerErp) {
     super(settings, () => ({
       isolation: 'REPEATABLE-READ',
       readOnly: true,

@@ -1,8 +1,9 @@
 import type { PoolConnection } from 'mysql2';
 import type { QueryRunner } from 'typeorm';
-import type { StoreSettings } from '../../config/sections/store.js';
+import { storeAccount, storePlace } from '../server.js';
 import { unionOfParameters } from '../sqlite/sqlite-store.js';
 import type { StoreDialect, StoreOptions } from '../store-dialect.js';
+import { mysqlInspection } from './mysql-catalogue.js';
 import { mysqlFailures } from './mysql-failure.js';
 import { mysqlOptions } from './options.js';
 import { mysqlDriver } from './pool.js';
@@ -37,7 +38,7 @@ export const mysql: StoreDialect = {
   messagesAtOnce: 256,
   keepsStatements: false,
   options(settings): StoreOptions {
-    const account = serverOf(settings);
+    const account = storeAccount(settings);
     const { database, password } = account;
     return {
       type: 'mysql',
@@ -59,10 +60,7 @@ export const mysql: StoreDialect = {
       },
     };
   },
-  place(settings) {
-    const { user, host, port, database } = serverOf(settings);
-    return `${user}@${host}:${port}/${database}`;
-  },
+  place: storePlace,
   cut: (connection) => (connection as PoolConnection).destroy(),
   begin: ['START TRANSACTION'],
   beginSnapshot: [
@@ -125,6 +123,8 @@ export const mysql: StoreDialect = {
       "SELECT column_name AS name FROM information_schema.key_column_usage WHERE table_schema=DATABASE() AND table_name=? AND constraint_name='PRIMARY' ORDER BY ordinal_position",
     moveCounter: () => null,
   },
+  inspection: mysqlInspection,
+  damage: null,
   account: mysqlStoreAccount,
   async durabilityWarning(dataSource) {
     const [row] = await dataSource.query('SELECT @@innodb_flush_log_at_trx_commit AS flush');
@@ -134,11 +134,6 @@ export const mysql: StoreDialect = {
 
   failures: mysqlFailures,
 };
-
-function serverOf(settings: StoreSettings) {
-  if (settings.type !== 'mysql') throw new Error(`${settings.type} is no MySQL.`);
-  return settings;
-}
 
 /**
  * Byte by byte and with every trailing space: under `utf8mb4_bin` the keys `A` and `A ` are one. MariaDB and MySQL have

@@ -2,9 +2,9 @@ import type { Client } from 'pg';
 import type { WriteBackSettings } from '../../config/sections/write-back.js';
 import type { WritableErpDatabase, WriteStatement } from '../erp-database.js';
 import { writeFailure } from '../failures.js';
-import { graceMs, writeBackAccount } from '../server.js';
+import { graceMs, type ServerErp, writeBackAccount } from '../server.js';
 import { PostgresConnection } from './connection.js';
-import { type PostgresSettings, postgresDialect } from './postgres-erp.js';
+import { postgresDialect } from './postgres-erp.js';
 import { postgresFailures } from './postgres-failure.js';
 
 /** One writer after the other: a DELETE does not wait for the row that another transaction is about to insert. */
@@ -16,7 +16,7 @@ export class PostgresErpWriter extends PostgresConnection implements WritableErp
   readonly #timeZone: string;
   readonly #timeoutMs: number;
 
-  constructor(erp: PostgresSettings, writeBack: WriteBackSettings) {
+  constructor(erp: ServerErp, writeBack: WriteBackSettings) {
     super(writeBackAccount(erp, writeBack));
     this.#timeZone = erp.timeZone;
     this.#timeoutMs = writeBack.timeoutSeconds * 1000;

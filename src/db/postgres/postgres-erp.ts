@@ -1,9 +1,8 @@
 import { type Client, escapeIdentifier, type FieldDef, type QueryArrayResult, types } from 'pg';
-import type { Settings } from '../../config/settings.js';
 import { bytesAsText, type ErpDatabase, type ErpDialect, type ErpResult, type ErpSnapshot } from '../erp-database.js';
 import type { ErpError } from '../erp-failures.js';
 import { type RunTime, readFailure } from '../failures.js';
-import { graceMs } from '../server.js';
+import { graceMs, type ServerErp } from '../server.js';
 import { joinSql, rawSql, type Sql, sql } from '../sql.js';
 import { PostgresConnection } from './connection.js';
 import {
@@ -16,8 +15,6 @@ import {
   postgresValue,
 } from './postgres-catalogue.js';
 import { postgresFailures } from './postgres-failure.js';
-
-export type PostgresSettings = Extract<Settings['erp'], { type: 'postgres' }>;
 
 export const postgresDialect: ErpDialect = {
   quoteIdentifier: (name) => escapeIdentifier(name),
@@ -77,7 +74,7 @@ export class PostgresErp extends PostgresConnection implements ErpDatabase {
   /** Kept for this session only: a database that was restored may give the number of a type to another. */
   #types = new Map<number, PostgresType>();
 
-  constructor(private readonly settings: PostgresSettings) {
+  constructor(private readonly settings: ServerErp) {
     super(settings);
     this.#timeoutMs = settings.queryTimeoutSeconds * 1000;
   }

@@ -2,11 +2,12 @@ import { createRequire } from 'node:module';
 import type { Client, ClientBase } from 'pg';
 import types from 'pg-types';
 import type { DataSource } from 'typeorm';
-import type { StoreSettings } from '../../config/sections/store.js';
+import { storeAccount, storePlace } from '../server.js';
 import { SessionRefused } from '../session-refused.js';
 import { standardSql } from '../sqlite/sqlite-store.js';
 import type { SqlValue, StoreDialect, StoreOptions } from '../store-dialect.js';
 import { postgresOptions } from './options.js';
+import { postgresInspection } from './postgres-catalogue.js';
 import { postgresFailures } from './postgres-failure.js';
 import { checkSettings, type SessionSettings, sessionSettings, setSettings } from './session.js';
 import { postgresStoreAccount } from './store-account.js';
@@ -45,7 +46,7 @@ export const postgres: StoreDialect = {
   messagesAtOnce: 128,
   keepsStatements: false,
   options(settings, readOnly): StoreOptions {
-    const account = serverOf(settings);
+    const account = storeAccount(settings);
     const wanted = readOnly ? { ...sessionWishes, default_transaction_read_only: 'on' } : sessionWishes;
     return {
       type: 'postgres',
@@ -70,10 +71,7 @@ export const postgres: StoreDialect = {
       },
     };
   },
-  place(settings) {
-    const { user, host, port, database } = serverOf(settings);
-    return `${user}@${host}:${port}/${database}`;
-  },
+  place: storePlace,
 
   // A statement is under way, so the driver does not wait for a goodbye.
   cut: (client) => void (client as Client).end(),
@@ -129,6 +127,8 @@ export const postgres: StoreDialect = {
        WHERE c.table_schema=current_schema() AND c.table_name=? AND c.constraint_type='PRIMARY KEY' ORDER BY k.ordinal_position`,
     moveCounter: (table) => `SELECT setval(pg_get_serial_sequence('${table}', 'id'), MAX(id)) FROM ${table}`,
   },
+  inspection: postgresInspection,
+  damage: null,
   account: postgresStoreAccount,
   async durabilityWarning(dataSource: DataSource) {
     const names = ['fsync', 'synchronous_commit', 'full_page_writes'];
@@ -176,9 +176,4 @@ function inPostgresWords(definition: string): string {
     .replace(/\bTINYINT\b/g, 'SMALLINT')
     .replace(/\b(?:VAR)?CHAR\((\d+)\)/g, 'VARCHAR($1) COLLATE "C"')
     .replace(/\bTEXT\b/g, 'TEXT COLLATE "C"');
-}
-
-function serverOf(settings: StoreSettings) {
-  if (settings.type !== 'postgres') throw new Error(`${settings.type} is no PostgreSQL.`);
-  return settings;
 }

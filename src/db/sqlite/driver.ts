@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';
+import { DriverMissing } from '../failures.js';
 
 export type SqliteFile = BetterSqlite3.Database;
 export type SqliteOptions = BetterSqlite3.Options;
@@ -15,8 +16,8 @@ export function driverFor(nodeApi: string | undefined): 'better-sqlite3' | 'bett
   return Number(nodeApi) >= 10 ? 'better-sqlite3-13' : 'better-sqlite3';
 }
 
-/** An installation without SQLite for this Node: waiting doesn't mend it. */
-export class SqliteMissing extends Error {
+/** An installation without SQLite for this Node. */
+class SqliteMissing extends DriverMissing {
   constructor(cause: unknown, nodeVersion: string) {
     // The native loader and Node list what they tried on further lines.
     const [reason] = (cause instanceof Error ? cause.message : String(cause)).split('\n');

@@ -4,6 +4,7 @@ import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import type { DriverError, SqlValue, StoreDialect, StoreOptions, StoreSession } from '../store-dialect.js';
 import { type SqliteFile, sqliteDriver } from './driver.js';
+import { sqliteInspection } from './sqlite-catalogue.js';
 import { sqliteFailures } from './sqlite-failure.js';
 
 /** The dialect that SQLite and PostgreSQL share. */
@@ -132,6 +133,8 @@ export const sqlite: StoreDialect = {
       CASE WHEN c."notnull"=0 THEN 'YES' ELSE 'NO' END AS is_nullable
      FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type='table'`,
   catalogue: null,
+  inspection: sqliteInspection,
+  damage: 'SELECT quick_check FROM pragma_quick_check LIMIT 1',
   account: null,
   durabilityWarning: async () => null,
 

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { dialectOfSource } from '../../db/store-dialects.js';
+import { dialectOfSource } from '../../db/databases.js';
 import { noWayBack } from './no-way-back.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { QueryRunner } from 'typeorm';
-import { dialectOfSource } from '../../db/store-dialects.js';
+import { dialectOfSource } from '../../db/databases.js';
 
 /** A column of sentences, and the name of the fact in its place. */
 export interface FactColumn {

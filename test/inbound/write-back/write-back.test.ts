@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { appendAudit } from '../../../src/audit/audit-log.js';
 import { runSchedule } from '../../../src/daemon/schedule.js';
-import { dialectOf } from '../../../src/db/erp-kinds.js';
+import { erpDialect } from '../../../src/db/databases.js';
 import { openErpWriter } from '../../../src/erp/open-erp.js';
 import { type ErpWriter, WriteBackError } from '../../../src/erp/write-back/erp-writer.js';
 import { sideTables } from '../../../src/erp/write-back/side-tables.js';
@@ -74,7 +74,7 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
     const credential = account ? { user, password: 'write-back-canary' } : {};
     const lab = plain.another({ settings: { writeBack: { enabled: true, batchSize: 3, ...credential, ...over } } });
     await switchWriteBack(kit.store, lab.settings.writeBack);
-    const printed = sideTables(lab.settings, await dialectOf(erpType), user, '127.0.0.1');
+    const printed = sideTables(lab.settings, await erpDialect(erpType), user, '127.0.0.1');
     if (account) {
       const password = erpType === 'mysql' ? 'IDENTIFIED BY' : 'PASSWORD';
       await lab.changeErp(`CREATE USER ${account} ${password} 'write-back-canary'`);

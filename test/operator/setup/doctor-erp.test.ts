@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { captureSettings } from '../../../src/config/sections/capture.js';
 import type { Settings } from '../../../src/config/settings.js';
-import { erpDatabase } from '../../../src/db/erp-kinds.js';
+import { erpDatabase } from '../../../src/db/databases.js';
 import { sql } from '../../../src/db/sql.js';
 import { checkErp } from '../../../src/operator/setup/doctor/check-erp.js';
 import type { Finding } from '../../../src/operator/setup/doctor/finding.js';

@@ -32,7 +32,7 @@ export function interceptStore(): void {
  * as three commands. A store that holds anything is migrated for real.
  */
 export async function rememberMigrations(): Promise<void> {
-  const fresh = storeDataSource({ type: 'sqlite', file: ':memory:' } as never);
+  const fresh = await storeDataSource({ type: 'sqlite', file: ':memory:' } as never);
   await fresh.initialize();
   await fresh.runMigrations({ transaction: 'all' });
   const script = scriptOf(databaseOf(fresh));

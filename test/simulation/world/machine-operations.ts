@@ -188,7 +188,7 @@ export const machineOperations: Operations = {
     await stopDaemon(world, 'stop');
     const settings = { type: 'sqlite', file: world.settings.store.file } as Parameters<typeof storeDataSource>[0];
     const isNew = !realFs.existsSync(world.settings.store.file as string);
-    const source = storeDataSource(settings);
+    const source = await storeDataSource(settings);
     const back = 1 + dice.below(migrations.length - 1);
     // The first one made the store.
     if (isNew) Object.assign(source.options, { migrations: migrations.slice(0, -back) });

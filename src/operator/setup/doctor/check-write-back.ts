@@ -1,6 +1,6 @@
 import type { Settings } from '../../../config/settings.js';
+import { erpDatabase, erpDialect, writableErpDatabase } from '../../../db/databases.js';
 import type { ErpDialect, WriteStatement } from '../../../db/erp-database.js';
-import { dialectOf, erpDatabase, writableErpDatabase } from '../../../db/erp-kinds.js';
 import { rawSql, sql } from '../../../db/sql.js';
 import { keyProblem, rowsQuery, statementsOfKind } from '../../../erp/write-back/erp-writer.js';
 import { sideTables } from '../../../erp/write-back/side-tables.js';
@@ -15,7 +15,7 @@ const finding = findingsOf('erp');
 export async function checkWriteBack(settings: Settings): Promise<Finding[]> {
   const { erp, writeBack } = settings;
   if (!writeBack.enabled) return [];
-  const dialect = await dialectOf(erp.type);
+  const dialect = await erpDialect(erp.type);
   const used = writeBackKinds.filter((kind) => writeBack[kind].enabled);
   const account = await accountOf(settings);
   const mend = (kinds: readonly WriteBackKind[]) => sideTablesOf(settings, kinds, dialect, account);

@@ -1,5 +1,5 @@
 import type { Settings } from '../../../config/settings.js';
-import { erpDatabase } from '../../../db/erp-kinds.js';
+import { erpDatabase } from '../../../db/databases.js';
 import { defaultSource } from '../../../model/record.js';
 import { checkErp } from './check-erp.js';
 import { type AskSystemd, checkMachine } from './check-machine.js';

@@ -1,6 +1,6 @@
 import type { StoreSettings } from '../../../config/sections/store.js';
+import { storeDialect } from '../../../db/databases.js';
 import type { AccountJudgement } from '../../../db/store-dialect.js';
-import { dialectOf } from '../../../db/store-dialects.js';
 import { isInFile } from '../../../model/database-place.js';
 import { storeDataSource } from '../../../store/data-source.js';
 import { schemaTables } from '../../../store/schema.js';
@@ -10,10 +10,10 @@ const finding = findingsOf('store');
 
 /** The store's server is asked for the account's rights. Nothing is written. */
 export async function checkStoreAccount(settings: StoreSettings): Promise<Finding[]> {
-  const { account } = dialectOf(settings);
+  const { account } = await storeDialect(settings);
   if (account === null || isInFile(settings)) return [];
   const tables = ['migration', ...Object.keys(schemaTables)];
-  const dataSource = await storeDataSource(settings, true).initialize();
+  const dataSource = await (await storeDataSource(settings, true)).initialize();
   try {
     return inWords(account.judge(await dataSource.query(account.ask(tables)), settings.database));
   } finally {

@@ -1,5 +1,5 @@
+import { erpDatabase, erpDialect } from '../../../db/databases.js';
 import type { ErpDialect } from '../../../db/erp-database.js';
-import { dialectOf, erpDatabase } from '../../../db/erp-kinds.js';
 import { sql } from '../../../db/sql.js';
 import { readCatalogue } from '../../../erp/catalogue.js';
 import type { ErpSource } from '../../../erp/erp-reader.js';
@@ -55,7 +55,7 @@ export async function propose(request: InitRequest): Promise<Proposal | null> {
   const { interview, places, settingsOf } = request;
   const sourceOf = (draft: Draft, answers: Answers) => settingsOf(composeSettings(draft, answers, places));
   const type = places.erp.type as ErpSource['erp']['type'];
-  const dialect = await dialectOf(type);
+  const dialect = await erpDialect(type);
   const database = await erpDatabase(settingsOf(placeholder(places)).erp);
   try {
     const catalogue = await database.snapshot(readCatalogue);

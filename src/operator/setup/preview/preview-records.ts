@@ -1,5 +1,5 @@
 import type { Settings } from '../../../config/settings.js';
-import { dialectOf } from '../../../db/erp-kinds.js';
+import { erpDialect } from '../../../db/databases.js';
 import type { ErpReader, Funnel, ReadOrder, Standing } from '../../../erp/erp-reader.js';
 import type { HeldFact } from '../../../model/facts/alerts.js';
 import { orderTotal } from '../../../model/record.js';
@@ -88,7 +88,7 @@ export async function previewRecords(
       if (tally.orders.read >= limit) enough.abort();
     },
   });
-  const mapping = { ...context.settings, dialect: await dialectOf(context.settings.erp.type) };
+  const mapping = { ...context.settings, dialect: await erpDialect(context.settings.erp.type) };
   const found = new Set(standing.map(({ sourceKey }) => sourceKey));
   return {
     funnel,
