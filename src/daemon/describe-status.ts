@@ -107,6 +107,7 @@ function nodeInWords(node: NodeView, notLive: string | null, ago: Ago): string {
   return clauses(
     `${notLive === null ? '' : 'nothing (see Live); '}node ${node.name}: ${node.holder}`,
     node.leads && 'leads',
+    node.rests !== null && 'sends nothing (see Health)',
     `version ${node.version}`,
     `since ${ago(node.sinceAt)}`,
     ...node.places,

@@ -22,7 +22,7 @@ import { readClockDoubt } from '../store/elapsed-time.js';
 import { type JobRun, listJobRuns, readBrakes, readCursor } from '../store/job-runs.js';
 import { listPauses, pauseFact } from '../store/lane-pauses.js';
 import { readLease } from '../store/lease.js';
-import { nodeTroubles } from '../store/node-troubles.js';
+import { doAllRest, nodeTroubles } from '../store/node-troubles.js';
 import { limitsUsedUpUntil, viewNodes } from '../store/nodes.js';
 import type { Tx } from '../store/store.js';
 import { tell, tellWhole } from '../words/words.js';
@@ -209,7 +209,8 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
     );
   for (const { name, state } of nodes)
     if (state === 'silent' || state === 'gone') warning.push(`node ${name} stopped without a word`);
-  for (const { message } of nodeTroubles(nodes)) warning.push(tellWhole(message));
+  const ofNodes = doAllRest(nodes) ? critical : warning;
+  for (const { message } of nodeTroubles(nodes)) ofNodes.push(tellWhole(message));
   const usedUpUntil = limitsUsedUpUntil(nodes);
   if (usedUpUntil !== null)
     warning.push(`the limits are used up: no node sends anything before ${new Date(usedUpUntil).toISOString()}`);

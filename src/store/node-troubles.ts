@@ -15,7 +15,22 @@ export interface NodeTrouble {
 export function nodeTroubles(nodes: readonly NodeView[]): NodeTrouble[] {
   const working = nodes.filter(({ state }) => state === 'at work');
   const leader = working.find(({ leads }) => leads);
-  return working.flatMap((node) => troublesOf(node, leader ?? node));
+  return working.flatMap((node) => [...troublesOf(node, leader ?? node), ...wayTroubleOf(node, working)]);
+}
+
+/** True if there are nodes, and each of them rests. Pure. */
+export function doAllRest(nodes: readonly NodeView[]): boolean {
+  const working = nodes.filter(({ state }) => state === 'at work');
+  return working.length > 0 && working.every(({ rests }) => rests !== null);
+}
+
+/** A node's own way to the service; what all of them have met is paused for all. */
+function wayTroubleOf({ name: node, rests, cannotSend }: NodeView, working: readonly NodeView[]): NodeTrouble[] {
+  if (rests === null || rests === 'clock' || cannotSend === null) return [];
+  if (working.every((one) => one.rests === rests)) return [];
+  const others = working.flatMap((one) => (one.rests === null ? [one.name] : []));
+  const message = { code: 'node_cannot_send', node, cause: rests, others, failure: cannotSend } as const;
+  return [{ node, cause: `node.${node}.service`, message }];
 }
 
 function troublesOf(

@@ -50,14 +50,21 @@ export interface Share {
   cannotLead?: PartFact | null;
   /** Why it sends nothing and has no place, although it is there; null or absent: it works. */
   rests?: RestCause | null;
+  /** The reason behind `credential` or `outage`. */
+  cannotSend?: PartFact | null;
+  /** It rests, and needs a place for one request that sees whether it may go on. */
+  tries?: boolean;
   /** Until when a long limit lets it send nothing, by the same clock; null or absent: it may send, or has no place at all. */
   usedUpUntil?: number | null;
 }
 
 type SettingsHashes = Partial<Record<SettingsPart, string>>;
 
+/** What a node meets on its own way to the service: its credential is refused, or nothing gets through. */
+export type WayCause = 'credential' | 'outage';
+
 /** Why a node that is there sends nothing, while others may. `clock`: others would miscount what it sent. */
-export type RestCause = 'clock';
+export type RestCause = 'clock' | WayCause;
 
 /** A node as people see it. */
 export interface NodeView {
@@ -79,6 +86,7 @@ export interface NodeView {
   settings: SettingsHashes;
   cannotLead: PartFact | null;
   rests: RestCause | null;
+  cannotSend: PartFact | null;
   /** It may send nothing before another node leaves a place to it. */
   hasNoPlace: boolean;
 }
@@ -110,6 +118,7 @@ export async function viewNodes(tx: Tx): Promise<NodeView[]> {
       settings: share?.settings ?? {},
       cannotLead: share?.cannotLead ?? null,
       rests: share?.rests ?? null,
+      cannotSend: share?.cannotSend ?? null,
       hasNoPlace: share?.places.includes(0) ?? false,
     };
   });
@@ -305,8 +314,9 @@ export async function writeShare(tx: Tx, { name }: Pick<Lease, 'name'>, share: S
   const text = JSON.stringify(share, (_, value) => (isOutside(value) ? shortened(value, mostOfText) : value));
   // Whatever a failure carries along: what the others need has to fit.
   const fits = text.length <= mostOfShare;
-  const cannotLead = share.cannotLead && { code: share.cannotLead.code };
-  await tx.run('UPDATE lease SET share=? WHERE name=?', [fits ? text : JSON.stringify({ ...share, cannotLead }), name]);
+  const [cannotLead, cannotSend] = [share.cannotLead, share.cannotSend].map((fact) => fact && { code: fact.code });
+  const short = () => JSON.stringify({ ...share, cannotLead, cannotSend });
+  await tx.run('UPDATE lease SET share=? WHERE name=?', [fits ? text : short(), name]);
 }
 
 /** The epoch of the node that leads, if nobody has taken that from it; null: none does. */
@@ -317,6 +327,24 @@ export async function readLeader(tx: Tx): Promise<number | null> {
 /** True if this node sends. Pure. */
 export function isWorking(row: NodeRow): boolean {
   return !shareOf(row)?.rests;
+}
+
+/** True if all nodes have met the same on their way to the service, so that it is the service's. Pure. */
+export function isOfAll(cause: WayCause, others: readonly Pick<Share, 'rests' | 'tries'>[]): boolean {
+  // The answer to a node that tries a new credential may be another one.
+  const mayPass = ({ rests, tries }: Pick<Share, 'rests' | 'tries'>) =>
+    (rests !== cause && rests !== 'clock') || (cause === 'credential' && tries === true);
+  return !others.some(mayPass);
+}
+
+/** The name of a node as the one that paused a lane. */
+export function nodeActor(node: string): string {
+  return `node ${node}`;
+}
+
+/** True if this pause was made by a node other than this one. Pure. */
+export function isByOtherNode(actor: string, node: string): boolean {
+  return actor.startsWith(nodeActor('')) && actor !== nodeActor(node);
 }
 
 /** True if this node may lead. Pure. */

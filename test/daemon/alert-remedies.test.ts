@@ -247,6 +247,7 @@ onAnyLab('the remedy of an alert', (kit) => {
     write_back_refused: null,
     write_back_moves_changed_at: 'elsewhere',
     node_cannot_lead: 'elsewhere',
+    node_cannot_send: 'elsewhere',
     node_clock_off: 'elsewhere',
     node_settings_differ: 'elsewhere',
     redis_away: 'elsewhere',

@@ -63,6 +63,8 @@ export interface AlertFacts {
   write_back_moves_changed_at: { kind: WriteBackKind };
   /** The clock of a machine differs from the store's; negative: it is behind. `rests`: so much that the node sends nothing. */
   node_clock_off: { node: string; aheadSeconds: number; rests: boolean };
+  /** A node rests for what it alone has met on its way to the service. `others`: nodes that go on. */
+  node_cannot_send: { node: string; cause: 'credential' | 'outage'; others: readonly string[]; failure: PartFact };
   /** A node has failed to read the ERP, and another one leads instead. */
   node_cannot_lead: { node: string; leader: string; failure: PartFact };
   /** A node has other settings than the one that leads. */

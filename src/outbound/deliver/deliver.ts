@@ -8,7 +8,7 @@ import { Claims } from './claims.js';
 import { type DeliverOptions, type DeliverResult, DeliveryTally } from './deliver-result.js';
 import { nextDueAt } from './due-messages.js';
 import { Exchange } from './exchange.js';
-import { claimTarget, mostUnsettled, pauseWhenUsedUp } from './lane-keeper.js';
+import { claimTarget, mostUnsettled, pauseWhenUsedUp, tryNewCredential } from './lane-keeper.js';
 import { nextLookUpAt } from './look-up.js';
 import { type Findings, nextStep, type Snapshot, type Step } from './next-step.js';
 import { SendGate } from './send-gate.js';
@@ -104,6 +104,7 @@ class Delivery {
     const state = await gate.lately();
     if (state.notLive !== this.#toldHeld) options.onHeld?.(state.notLive);
     this.#toldHeld = state.notLive;
+    await this.#lookAtWay(state);
     const lookedAtMs = context.clock.monotonicMs();
     const turn: Turn = { gate: state, stuck: this.#stuck(), found: {}, lookedAtMs, news: this.#waits.news };
     for (;;) {
@@ -113,12 +114,25 @@ class Delivery {
     }
   }
 
+  /** A node tries by itself what it alone has met: when the pause of all is over, or there is a credential that may pass. */
+  async #lookAtWay({ pauses }: GateState): Promise<void> {
+    const { context, client, lease } = this.#parts;
+    const way = lease.membership?.way;
+    if (!way) return;
+    way.heedPauses(pauses);
+    const { trouble } = way;
+    if (pauses.some(({ lane, cause }) => lane === 'service' && cause === 'credential'))
+      await tryNewCredential(context, client, lease, true);
+    else if (trouble?.cause === 'credential' && client.credentialReplacedSince(trouble.sinceMs)) way.tryNow();
+  }
+
   /** All that the next step depends on, as it is now. */
   #see({ gate: state, stuck, lookedAtMs }: Turn): Snapshot {
     const { context, client, lease, options, gate, exchange, claims } = this.#parts;
     const { rateLimiter } = client;
     const blocked = gate.blockedBy(state, 'deliver');
-    const isProbing = state.pauses.some((pause) => pause.cause === 'outage');
+    const { rests = false, tries = false } = lease.membership ?? {};
+    const isProbing = rests || state.pauses.some((pause) => pause.cause === 'outage');
     const allowed = lease.allowed(rateLimiter);
     const { atOnce } = claims;
     // Fewer large records are held, and yet as many as a slow service takes at once.
@@ -132,6 +146,7 @@ class Delivery {
       blocked: blocked && { reason: blocked.reason, forMs: msUntil(blocked.untilMs, context.nowMs()) },
       isClockSet: claims.isClockSet,
       mayStartRequest: lease.mayStartRequest(),
+      isAtRest: rests && !tries,
       isLimitUsedUp: rateLimiter.usedUp !== null,
       isProbing,
       underWay: exchange.count,

@@ -248,7 +248,7 @@ function reasonOf({ shownReason }: LaneOutcome): Fact {
 const isRead = (asks: LaneOutcome['asks']) => asks === 'list' || asks === 'record';
 
 /** The service answered. A request that was refused because its path can't be filled never left, and says nothing of it. */
-function isAnswered({ verdict, sentAtMs }: LaneOutcome): boolean {
+export function isAnswered({ verdict, sentAtMs }: LaneOutcome): boolean {
   return !isFailure(verdict) && verdict.kind !== 'not_sent' && sentAtMs !== null;
 }
 

@@ -9,8 +9,10 @@ import { concurrencyOf, shortestWindowRate } from '../../service/rate-limit/slid
 import type { ServiceClient } from '../../service/service-client.js';
 import { dropEndedPauses, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
+import { isByOtherNode, nodeActor } from '../../store/nodes.js';
 import type { Tx } from '../../store/store.js';
 import { readClockCorrections } from './clock-trace.js';
+import type { NodeWay } from './cluster/node-way.js';
 import { type ClaimScope, type ResendTerms, readyMessages, type SendableState } from './due-messages.js';
 import { healthy, type LaneEffects, type LaneHealth, type LaneOutcome, laneEffects } from './lane-effects.js';
 import { answeredSince } from './past-requests.js';
@@ -44,7 +46,11 @@ export class LaneKeeper {
   /** The number of times it has paused or resumed something. */
   changes = 0;
 
-  constructor(private readonly context: JobContext) {}
+  /** @param node the node that asks, and its own way to the service; null: this process delivers alone */
+  constructor(
+    private readonly context: JobContext,
+    private readonly node: { name: string; way: NodeWay } | null = null,
+  ) {}
 
   /** Until when the service told us to wait, in milliseconds since 1970; 0: it did not. */
   get throttledUntilMs(): number {
@@ -57,10 +63,14 @@ export class LaneKeeper {
   ): Promise<T> {
     return (await this.#line.add(async () => {
       let effects: LaneEffects | null = null as LaneEffects | null;
+      let note = () => {};
       const result = await transaction(async (tx, heard, at) => {
-        effects = await this.#heed(tx, heard, at);
+        const found = await this.#heed(tx, heard, at);
+        effects = found;
+        note = () => this.node?.way.heed(found, heard, at, this.context.clock.monotonicMs());
       });
       if (effects) this.#health = effects.health;
+      note();
       if (effects && (effects.closesBreaker || effects.pauses.length > 0)) this.changes++;
       for (const alert of effects?.alerts ?? []) this.context.log.error('A person has to look', { alert });
       return result;
@@ -70,9 +80,11 @@ export class LaneKeeper {
   async #heed(tx: Tx, outcomes: readonly LaneOutcome[], at: number): Promise<LaneEffects> {
     const { settings, actor } = this.context;
     const { delivery, service } = settings;
+    const way = this.node?.way ?? null;
     const pauses = await listPauses(tx);
     const outage = pauses.find(({ cause }) => cause === 'outage');
     const throttled = pauses.find(({ cause }) => cause === 'throttled');
+    const ownProbeAt = way?.trouble?.cause === 'outage' ? at : null;
     const effects = laneEffects(
       // On record, because another process may have written it, and an operator may have ended it.
       {
@@ -86,7 +98,7 @@ export class LaneKeeper {
         probeMs: delivery.probeSeconds * 1000,
         windowMs: ownWaitMs(service.limits),
         credentialSetting: credentialSetting(service.credential),
-        nextProbeAt: outage ? (outage.until_at ?? at) : null,
+        nextProbeAt: outage ? (outage.until_at ?? at) : ownProbeAt,
       },
       at,
     );
@@ -97,10 +109,11 @@ export class LaneKeeper {
       await tx.run(hasten, [at + afterOutageMs, at + afterOutageMs]);
     }
     await dropEndedPauses(tx, pauses, at);
-    for (const pause of effects.pauses) {
+    const by = this.node ? nodeActor(this.node.name) : actor;
+    for (const pause of way?.forAll(effects.pauses, pauses) ?? effects.pauses) {
       // A probe that failed makes an outage longer; it is still the same one.
       const going = pause.cause === 'outage' ? outage : undefined;
-      await pauseLane(tx, { ...pause, actor, since_at: going && !effects.closesBreaker ? going.since_at : at });
+      await pauseLane(tx, { ...pause, actor: by, since_at: going && !effects.closesBreaker ? going.since_at : at });
       if (going) continue;
       const detail = { lane: pause.lane, reason: pause.reason, until: pause.until_at };
       await appendAudit(tx, [{ event: 'pause', outcome: pause.cause, actor, detail }], at);
@@ -232,13 +245,17 @@ const mayBeNew: Fact = { code: 'credential_perhaps_new' };
 export async function tryNewCredential(
   context: JobContext,
   client: Pick<ServiceClient, 'credentialReplacedSince'>,
-  lease: Pick<Lease, 'write'>,
+  lease: Pick<Lease, 'write'> & { membership: { name: string; way: NodeWay } | null },
   begins = false,
 ): Promise<boolean> {
   const { store, nowMs, actor, log } = context;
   const pauses = await store.read('look whether the credential was refused', listPauses);
   const pause = pauses.find(({ lane, cause }) => lane === 'service' && cause === 'credential');
-  if (!pause || !client.credentialReplacedSince(pause.since_at, begins)) return false;
+  if (!pause) return false;
+  const { membership } = lease;
+  // The credential of another node was refused: nothing is known of this one's.
+  const isOther = membership !== null && isByOtherNode(pause.actor, membership.name);
+  if (!client.credentialReplacedSince(isOther ? Number.NEGATIVE_INFINITY : pause.since_at, begins)) return false;
   await lease.write('try the new credential', async (tx) => {
     const at = nowMs();
     if ((await resumeLane(tx, 'service', ['credential'])) === 0) return;
@@ -247,6 +264,7 @@ export async function tryNewCredential(
     const detail = { lane: 'service', reason: mayBeNew };
     await appendAudit(tx, [{ event: 'resume', outcome: 'credential', actor, detail }], at);
   });
+  membership?.way.tryNow();
   log.info('The credential may be another one; trying it');
   return true;
 }

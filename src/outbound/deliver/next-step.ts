@@ -22,6 +22,8 @@ export interface Snapshot {
   isClockSet: boolean;
   /** The lease leaves the time for a request. */
   mayStartRequest: boolean;
+  /** This node of a cluster sends nothing, while others may. */
+  isAtRest: boolean;
   /** A limit that is used up asks for a longer wait than a request may have. */
   isLimitUsedUp: boolean;
   /** The service is down: one request at a time goes to see whether it is back. */
@@ -111,6 +113,7 @@ function whileBlocked(now: Snapshot, { reason, forMs }: NonNullable<Snapshot['bl
 function beforeClaim(now: Snapshot, found: Findings): Step | null {
   // A message that is claimed now could not leave, and would be given back at once. On a full or broken disk that lasts.
   if (!now.mayStartRequest) return { do: 'wait', ms: idlePollMs };
+  if (now.isAtRest) return { do: 'wait', ms: pollMs, count: 0 };
   if (found.lacksPlace === undefined) return { do: 'ask_for_place' };
   if (found.lacksPlace) return { do: 'wait', ms: pollMs, count: 0 };
   if (found.isPausedForLimit) return nextTurn;

@@ -105,8 +105,9 @@ export class SendGate {
   }
 
   /** Nothing goes now, so that no request need wait for its slot: this is over, or this node rests. */
-  get isShut(): boolean {
-    return this.isStopped || (this.lease.membership?.rests ?? false);
+  isShut(isProbe: boolean): boolean {
+    const { rests = false, tries = false } = this.lease.membership ?? {};
+    return this.isStopped || (rests && !(isProbe && tries));
   }
 
   /** Nothing is let go before `recorded` ends: what the service said may pause the lane, once it is on record. */
@@ -175,7 +176,7 @@ export class SendGate {
       return { code: 'lease_lost' };
     }
     if (!this.lease.mayStartRequest()) return { code: 'lease_ending' };
-    if (this.isShut) return { code: 'node_at_rest' };
+    if (this.isShut(isProbe)) return { code: 'node_at_rest' };
     const outage = state.pauses.find(({ cause }) => cause === 'outage');
     // A request that was on its way when the breaker opened must not follow the probes.
     if (outage && !isProbe) return { code: 'outage', reason: outage.reason };
@@ -288,7 +289,7 @@ class RequestGate implements Gate {
   }
 
   isShut(): boolean {
-    return this.gate.isShut;
+    return this.gate.isShut(this.isProbe);
   }
 
   /** A token that has to be had first must not use up the turn of the probe that needs it. */

@@ -92,9 +92,9 @@ export class ServiceLease {
     readonly lease: Lease,
   ) {
     this.probeTurns = new ProbeTurns(context.settings.delivery.probeSeconds * 1000);
-    this.lane = new LaneKeeper(context);
     this.marks = new SendMarks(context.settings.store.witnessFile, lease.epoch, context);
     this.membership = lease.name === 'service' ? null : new Membership(context, lease, () => this.markLost());
+    this.lane = new LaneKeeper(context, this.membership);
     this.#schedule();
   }
 

@@ -115,6 +115,13 @@ export const alertWords: WordsFor<AlertFacts> = {
     text: `The clock of node ${node} is ${Math.abs(aheadSeconds)} s ${aheadSeconds < 0 ? 'behind' : 'ahead of'} that of the store${rests ? ', so it sends nothing: a long limit would be miscounted' : ''}`,
     remedy: 'Set the clock of that machine, and let it follow a time server.',
   }),
+  node_cannot_send: ({ node, cause, others, failure }, say) => ({
+    text: `Node ${node} ${cause === 'credential' ? 'sends nothing, because the service refuses its credential' : 'does not reach the service'}: ${withEnd(say.fact(failure))} ${others.length > 0 ? `Delivery goes on from ${others.join(', ')}` : 'No other node can send'}`,
+    remedy:
+      cause === 'credential'
+        ? 'Replace the credential on that machine: a new file is tried without a restart.'
+        : 'Check the network of that machine: `waybill doctor` there. Waybill tries again by itself.',
+  }),
   node_cannot_lead: ({ node, leader, failure }, say) => ({
     text: `Node ${node} could not read the ERP, so node ${leader} leads: ${say.fact(failure)}`,
     remedy: `Check its settings of the ERP and its way to it: \`waybill doctor\` there. Waybill lets it lead again after ten minutes, where no other node can.`,

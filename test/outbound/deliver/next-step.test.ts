@@ -9,6 +9,7 @@ const idle: Snapshot = {
   blocked: null,
   isClockSet: false,
   mayStartRequest: true,
+  isAtRest: false,
   isLimitUsedUp: false,
   isProbing: false,
   underWay: 0,
@@ -32,6 +33,7 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc
     blocked: fc.option(fc.record({ reason: fc.constant({ code: 'lease_ending' } as const), forMs: anyTime })),
     isClockSet: fc.boolean(),
     mayStartRequest: fc.boolean(),
+    isAtRest: fc.boolean(),
     isLimitUsedUp: fc.boolean(),
     isProbing: fc.boolean(),
     underWay: count,
@@ -132,7 +134,7 @@ describe('the next step of delivery', () => {
       if (!claims) return;
       expect(start.stuck).to.equal(null);
       expect(start.blocked).to.equal(null);
-      expect(start.mayStartRequest).to.equal(true);
+      expect(start).to.include({ mayStartRequest: true, isAtRest: false });
       expect(world.lacksPlace).to.equal(false);
       if (start.isLimitUsedUp) expect(world.isPausedForLimit).to.equal(false);
     });

@@ -1,3 +1,4 @@
+import { appendAudit } from '../../../audit/audit-log.js';
 import type { Settings } from '../../../config/settings.js';
 import type { Fact } from '../../../model/facts/fact.js';
 import { sourceNames } from '../../../model/record.js';
@@ -6,15 +7,19 @@ import { killPoint } from '../../../ops/kill-point.js';
 import { longestRestMs, type RateLimiter } from '../../../service/rate-limit/rate-limiter.js';
 import type { RateLimit } from '../../../service/rate-limit/sliding-slots.js';
 import { endAlert } from '../../../store/alerts.js';
+import { listPauses, pauseLane } from '../../../store/lane-pauses.js';
 import { type Lease, LeaseLost } from '../../../store/lease.js';
 import { endedHolder, hasEnded, msLeft, type NodeRow, nodeNameOf } from '../../../store/lease-rows.js';
 import {
   endNodes,
   isAble,
   isHeld,
+  isOfAll,
   isWorking,
   lockCluster,
+  type NodeView,
   nextLeader,
+  nodeActor,
   type RestCause,
   redisAlertOf,
   shareOf,
@@ -29,8 +34,9 @@ import { takeOver } from '../take-over.js';
 import { lookForWork } from '../waits.js';
 import { CaptureFailures } from './capture-failures.js';
 import { clockLead, isClockUnfit } from './node-clock.js';
+import { NodeWay } from './node-way.js';
 import { settingsHashes } from './settings-hashes.js';
-import { takePlaces } from './take-places.js';
+import { type ClusterView, takePlaces } from './take-places.js';
 
 /** The interval at which a node tells its needs, and looks after the others. */
 const beatMs = 1_000;
@@ -63,8 +69,12 @@ export class Membership {
   #cancel: () => void = () => undefined;
   #isOver = false;
   readonly #captures = new CaptureFailures();
+  readonly way: NodeWay;
+  readonly name: string;
   readonly #settings: ReturnType<typeof settingsHashes>;
+  /** Why it sends nothing, as of the last beat. */
   #rests: RestCause | null = null;
+  #hasUnfitClock = false;
   /** Epochs whose processes were gone at the last beat: what they sent has arrived by now. */
   #ended: ReadonlySet<number> = new Set();
   /**
@@ -80,6 +90,8 @@ export class Membership {
     private readonly lost: () => void,
   ) {
     this.#settings = settingsHashes(context.settings);
+    this.way = new NodeWay(context.settings.delivery.probeSeconds * 1_000);
+    this.name = nodeNameOf(lease);
   }
 
   /** From here on the limiter has this node's places, and no other. */
@@ -104,7 +116,12 @@ export class Membership {
 
   /** This node sends nothing, although it is there. */
   get rests(): boolean {
-    return this.#rests !== null;
+    return this.#hasUnfitClock || this.way.trouble !== null;
+  }
+
+  /** It rests, and one request may go to see whether it may go on. */
+  get tries(): boolean {
+    return !this.#hasUnfitClock && this.way.mayTry(this.context.clock.monotonicMs());
   }
 
   /** Told how each reading of the ERP went. @param job the capture of a source; @param failure null: it succeeded */
@@ -148,7 +165,8 @@ export class Membership {
   async #beat(limiter: RateLimiter): Promise<void> {
     const { store, log, nowMs, clock } = this.context;
     if (limiter.waiting > 0) limiter.share.want();
-    const demand = limiter.share.takeDemand();
+    this.way.forget(clock.monotonicMs());
+    const wanted = limiter.share.takeDemand();
     const beat = await store.transaction('say that this node is there', async (tx) => {
       const askedAt = nowMs();
       const { service, nodes, leader } = await lockCluster(tx);
@@ -164,7 +182,9 @@ export class Membership {
       const holders = ended.flatMap((one) => this.#leftBy(one));
       const taken = ended.length > 0 ? await takeOver(tx, this.context, service.epoch + 1, holders, epochs) : null;
       const clockLeadMs = clockLead(askedAt, me.now, answeredAt);
-      const rests: RestCause | null = isClockUnfit(clockLeadMs, limiter.share.limits) ? 'clock' : null;
+      const hasUnfitClock = isClockUnfit(clockLeadMs, limiter.share.limits);
+      const { rests, cannotSend, part } = this.#part(hasUnfitClock);
+      if (part === 'rests') await this.#pauseAll(tx, me, alive);
       const isLed = leader !== null && epochs.includes(leader);
       const cannotLead = this.#captures.failure(clock.monotonicMs());
       const able = alive.map((row) => ({
@@ -181,15 +201,8 @@ export class Membership {
       for (const limit of limiter.share.limits)
         counted.push(limit.windowMs > longestRestMs ? await this.#recalledFor(tx, limit, alive) : null);
       const limits = limitsInWords(this.context.settings.service);
-      const { share, use } = takePlaces(limiter.share, {
-        me,
-        alive,
-        gone,
-        rests: rests !== null,
-        demand,
-        limits,
-        counted,
-      });
+      const demand = part === 'works' ? wanted : wanted.map(() => (part === 'tries' ? 1 : 0));
+      const { share, use } = takePlaces(limiter.share, { me, alive, gone, part, demand, limits, counted });
       const { usedUp } = limiter;
       const sources = sourcesInWords(this.context.settings);
       const { leaseMs } = this.lease;
@@ -200,12 +213,15 @@ export class Membership {
         leaseMs,
         clockLeadMs,
         rests,
+        cannotSend,
+        tries: part === 'tries',
         cannotLead,
         usedUpUntil: usedUp && me.now + Math.ceil(usedUp.waitMs),
       });
       if (taken) killPoint('before-takeover');
       const working = alive.filter((row) => (row === me ? rests === null : isWorking(row)));
-      return { me, alive, working, ended, taken, leads: (changes ? next.epoch : leader) === me.epoch, rests, use };
+      const leads = (changes ? next.epoch : leader) === me.epoch;
+      return { me, alive, working, ended, taken, leads, rests, hasUnfitClock, use };
     });
     if (beat.taken) killPoint('after-takeover');
     if (this.#isOver) return;
@@ -213,11 +229,13 @@ export class Membership {
     this.nodes = Math.max(1, beat.working.length);
     this.rank = Math.max(0, beat.working.indexOf(beat.me));
     limiter.share.set(beat.use, this.nodes);
+    this.way.isAlone = beat.alive.length === 1;
     if (beat.rests !== this.#rests) {
-      if (beat.rests) log.warn('This node sends nothing', { because: beat.rests });
+      if (beat.rests) log.warn('This node sends nothing', { because: beat.rests, reason: this.way.trouble?.reason });
       else log.info('This node works again');
     }
     this.#rests = beat.rests;
+    this.#hasUnfitClock = beat.hasUnfitClock;
     // Messages that wait for a slot go back to the other nodes.
     if (this.rests) limiter.reconsider();
     this.#ended = new Set(
@@ -236,6 +254,30 @@ export class Membership {
     }
     log.info('This node leads: it captures and pulls');
     this.onLead();
+  }
+
+  /** This node's part in delivery, and the reason where it rests. */
+  #part(hasUnfitClock: boolean): Pick<NodeView, 'rests' | 'cannotSend'> & Pick<ClusterView, 'part'> {
+    const { trouble } = this.way;
+    if (hasUnfitClock) return { rests: 'clock', cannotSend: null, part: 'rests' };
+    if (trouble === null) return { rests: null, cannotSend: null, part: 'works' };
+    const mayTry = this.way.mayTry(this.context.clock.monotonicMs());
+    return { rests: trouble.cause, cannotSend: trouble.reason, part: mayTry ? 'tries' : 'rests' };
+  }
+
+  /** What every node has met is the service's: then it is paused for all of them. */
+  async #pauseAll(tx: Tx, me: NodeRow, alive: readonly NodeRow[]): Promise<void> {
+    const { trouble } = this.way;
+    const others = alive.filter((row) => row !== me).map((row) => shareOf(row) ?? {});
+    if (!trouble || !isOfAll(trouble.cause, others)) return;
+    const { cause, reason } = trouble;
+    const pauses = await listPauses(tx);
+    if (pauses.some((pause) => pause.lane === 'service' && pause.cause === cause)) return;
+    const at = this.context.nowMs();
+    const until_at = cause === 'outage' ? at + this.context.settings.delivery.probeSeconds * 1_000 : null;
+    await pauseLane(tx, { lane: 'service', cause, until_at, reason, actor: nodeActor(this.name), since_at: at });
+    const detail = { lane: 'service', reason, until: until_at };
+    await appendAudit(tx, [{ event: 'pause', outcome: cause, actor: this.context.actor, detail }], at);
   }
 
   /** The sends that a node has noted, if its process ran on this machine, and beside the same witness. */

@@ -14,8 +14,8 @@ export interface ClusterView {
   alive: readonly NodeRow[];
   /** Nodes that are gone, and the deliverer that shared the store with none. */
   gone: readonly (NodeRow | LeaseRow)[];
-  /** This node sends nothing: it gives its places up. */
-  rests: boolean;
+  /** This node sends nothing and gives its places up, or asks for one to try whether it may go on. */
+  part: 'rests' | 'tries' | 'works';
   /** The places that this node could use, by limit. */
   demand: number[];
   /** See `limitsInWords`. */
@@ -30,16 +30,16 @@ export interface ClusterView {
  */
 export function takePlaces(mine: LimitShare, view: ClusterView): { share: Share; use: number[] } {
   const { me, alive, gone, demand, limits } = view;
-  const working = alive.filter((row) => (row === me ? !view.rests : isWorking(row)));
+  const takers = alive.filter((row) => (row === me ? view.part !== 'rests' : isWorking(row) || shareOf(row)?.tries));
   const placesOf = (row: NodeRow, nth: number) => shareOf(row)?.places[nth] ?? 0;
   const resting = mine.limits.map((limit, nth) => view.counted[nth] ?? restingPlaces(limit, nth, gone, limits));
   const fair = mine.limits.map(({ requests }, nth) => {
-    const takers = working.map((row) => ({
+    const wants = takers.map((row) => ({
       name: row.name,
       demand: (row === me ? demand : shareOf(row)?.demand)?.[nth] ?? requests,
     }));
     const places = Math.max(0, requests - (resting[nth] ?? 0));
-    return fairPlaces(places, takers, Math.floor(me.now / turnMs)).get(me.name) ?? 0;
+    return fairPlaces(places, wants, Math.floor(me.now / turnMs)).get(me.name) ?? 0;
   });
   const inUse = mine.shrinkTo(fair);
   const next = mine.limits.map(({ requests }, nth) => {

@@ -18,11 +18,13 @@ import { createKey } from '../../../../src/outbound/outbox/idempotency-key.js';
 import { insertMessages, type NewMessage } from '../../../../src/outbound/outbox/new-messages.js';
 import { openAlerts, raiseAlert } from '../../../../src/store/alerts.js';
 import { migrations } from '../../../../src/store/data-source.js';
+import { listPauses } from '../../../../src/store/lane-pauses.js';
 import { Lease } from '../../../../src/store/lease.js';
 import { readNodes } from '../../../../src/store/lease-rows.js';
 import { nodeTroubles } from '../../../../src/store/node-troubles.js';
 import {
   boundedTimes,
+  type NodeView,
   nextLeader,
   nodeNameHere,
   readLeader,
@@ -33,6 +35,8 @@ import {
 import { openStore } from '../../../../src/store/open-store.js';
 import { tell, tellWhole } from '../../../../src/words/words.js';
 import { onServers } from '../../../store/stores.js';
+import { insertSampleOrder } from '../../../support/change-sample-erp.js';
+import { ConnectProxy } from '../../../support/connect-proxy.js';
 import { everyAttempt } from '../../../support/every-attempt.js';
 import { forged } from '../../../support/forged.js';
 import { claimTerms } from '../../../support/jobs/claim-terms.js';
@@ -375,6 +379,95 @@ onServers('nodes of a cluster', (store) => {
     expect(alerts?.raise.map(({ cause }) => cause)).to.include('node.a.clock');
     aheadMs = 0;
     await waitFor('places to be its own again', async () => (a.client.rateLimiter.share.isNothing ? null : true));
+    for (const node of [first, second]) await node.leave();
+  });
+
+  const health = async ({ settings, reader }: Lab) =>
+    checkStatus(await kit.store.read('look', (tx) => readStatus(tx, settings, reader.identity(), Date.now())));
+  const nodeNamed = async (name: string) =>
+    (await kit.store.read('look', viewNodes)).find((node) => node.name === name) as NodeView;
+  const allDelivered = () => waitFor('all to be delivered', async () => ((await open()) === 0 ? true : null), 30_000);
+  const pausesNow = () => kit.store.read('look', listPauses);
+
+  it('rest alone for a refused credential, with no place and no lead, until they have another; the others go on', async () => {
+    const [a] = await labs(['a'], 60);
+    const stale = a.another({ actor: 'b', store: await kit.connect(), settings: { service: { token: 'stale' } } });
+    const [b] = [asNode(stale, 'b')];
+    await a.capture();
+    const second = await start(b);
+    await waitFor('it to meet the refusal alone', async () => (await pausesNow()).length > 0);
+    const [alone] = await pausesNow();
+    expect(alone).to.include({ lane: 'service', cause: 'credential', actor: 'node b' });
+    // The credential of another one is not known to be refused.
+    const first = await start(a);
+    await allDelivered();
+    expect(await pausesNow()).to.deep.equal([]);
+    await waitFor('it to give its places up', async () => (b.client.rateLimiter.share.isNothing ? true : null));
+    await waitFor('the other one to lead', async () => (first.lease.leads ? true : null));
+    expect(await nodeNamed('b')).to.include({ rests: 'credential', leads: false, state: 'at work' });
+    const { level, text } = await health(a);
+    expect(level).to.equal('WARNING');
+    expect(text).to.match(
+      /^Node b sends nothing, because the service refuses its credential: .* Delivery goes on from a\. Replace/,
+    );
+    const refused = () => a.sandbox.ledger().requests.filter(({ status }) => status === 401).length;
+    const knocks = refused();
+    for (let n = 0; n < 20; n++) await insertSampleOrder(a.erp);
+    await a.capture();
+    await allDelivered();
+    expect(refused(), 'it does not knock again').to.equal(knocks);
+    await first.leave();
+    await waitFor('it to be what all have met', async () => (await pausesNow())[0]?.cause === 'credential' || null);
+    await second.leave();
+    expectOnceWithinLimit(a, (await a.expectedOrders()).size);
+  });
+
+  it('rest alone when nothing gets through to the service, and try again by one request at a time', async () => {
+    const [a] = await labs(['a'], 100);
+    const proxy = await new ConnectProxy().open();
+    ending.push(() => proxy.close());
+    const b = asNode(
+      a.another({ actor: 'b', store: await kit.connect(), settings: { service: { proxy: { url: proxy.url } } } }),
+      'b',
+    );
+    await a.capture();
+    const first = await start(a);
+    const second = await start(b);
+    await waitFor('both to send', () => proxy.tunnels > 0);
+    proxy.trouble = 'reset';
+    proxy.cut();
+    await waitFor('it to rest', async () => (await nodeNamed('b')).rests === 'outage' || null);
+    expect(await pausesNow()).to.deep.equal([]);
+    expect((await health(a)).text).to.match(
+      /^Node b does not reach the service: .* Delivery goes on from a\. Check the network/,
+    );
+    await allDelivered();
+    for (let n = 0; n < 60; n++) await insertSampleOrder(a.erp);
+    await a.capture();
+    const asked = proxy.asked.length;
+    await waitFor('it to try', () => proxy.asked.length > asked);
+    proxy.trouble = null;
+    await waitFor('it to work again', async () => {
+      await insertSampleOrder(a.erp);
+      await a.capture();
+      return (await nodeNamed('b')).rests === null || null;
+    });
+    await allDelivered();
+    for (const node of [first, second]) await node.leave();
+    expectOnceWithinLimit(a, (await a.expectedOrders()).size);
+  });
+
+  it('pause for all what all have met, and each goes on when the service answers it again', async () => {
+    const [a, b] = await labs(['a', 'b'], 40);
+    await a.capture();
+    a.sandbox.setFaults([{ kind: 'status', status: 503 }]);
+    const [first, second] = [await start(a), await start(b)];
+    await waitFor('all to be paused', async () => (await pausesNow()).some(({ cause }) => cause === 'outage') || null);
+    expect(nodeTroubles(await kit.store.read('look', viewNodes))).to.deep.equal([]);
+    expect((await health(a)).text).to.include('Everything that talks to the service is paused (outage)');
+    a.sandbox.clearFaults();
+    await allDelivered();
+    expect(await pausesNow()).to.deep.equal([]);
     for (const node of [first, second]) await node.leave();
   });
 

@@ -86,7 +86,7 @@ class World {
     const rows = this.processes.map(({ row }) => row);
     const alive = rows.filter(({ holder }) => holder !== null);
     const gone = rows.filter(({ holder }) => holder === null);
-    const view = { me: one.row, alive, gone, rests: false, demand: [demand], limits: 'one', counted: [null] };
+    const view = { me: one.row, alive, gone, part: 'works' as const, demand: [demand], limits: 'one', counted: [null] };
     const { share, use } = takePlaces(one.share, view);
     one.row.share = JSON.stringify(share);
     one.row.expiresAt = this.now + leaseMs;
