@@ -1,7 +1,7 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Settings } from '../../config/settings.js';
 import type { Fact } from '../../model/facts/fact.js';
-import { type Entity, entities, inSource, settingsOfRecord, sourceNames, sourceOf } from '../../model/record.js';
+import { type Entity, entities, settingsOfRecord, sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { clockSetSince, clockToleranceMs, wallLeadMs } from '../../store/clock.js';
@@ -9,7 +9,6 @@ import { factColumns } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { ErpPresence } from '../capture/capture-removals.js';
-import { confirmedRemovals, findRenamed, renamedReason } from '../capture/removed-records.js';
 import { advanceBindings } from '../outbox/bindings.js';
 import {
   firstSentBefore,
@@ -18,21 +17,14 @@ import {
   type Presentations,
   presentationsOf,
 } from '../outbox/idempotency-key.js';
-import { isBack, longestOwnWaitMs } from '../outbox/message.js';
+import { longestOwnWaitMs } from '../outbox/message.js';
 import { replaceUnsent } from '../outbox/promote-dependent.js';
-import {
-  closeAsSettled,
-  holdMessages,
-  type MessageName,
-  parkAsUnproven,
-  scheduleMessages,
-} from '../outbox/transitions.js';
+import { closeAsSettled, holdMessages, type MessageName, parkAsUnproven } from '../outbox/transitions.js';
 import {
   type ClaimedMessage,
   claimMessages,
   mostCharacters,
   type NothingToSend,
-  type UnaskedRemoval,
   type Unsendable,
 } from './claim-messages.js';
 import { followClock, forgetFutureSends, inParts } from './clock-trace.js';
@@ -41,6 +33,7 @@ import type { ResendTerms } from './due-messages.js';
 import { lookUpEntities } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';
 import { WaitingCreates } from './waiting-creates.js';
+import { WaitingRemovals } from './waiting-removals.js';
 
 /**
  * After a clock that ran ahead was set right: what was sent "tomorrow" counts as forgotten, and a message that waits
@@ -132,22 +125,18 @@ export async function parkUnsendable(tx: Tx, messages: readonly Unsendable[]): P
 
 const keyPerhapsForgotten = (lifetimeKnown: boolean): Fact => ({ code: 'key_perhaps_forgotten', lifetimeKnown });
 const holdsAlready: Fact = { code: 'already_held' };
-const isThereAgain: Fact = { code: 'back_in_erp' };
 
 /** While one claim follows the other, it is looked so often for keys that are forgotten, and for times that lie ahead. */
 const parkEveryMs = 1_000;
-/** The time for which a removal waits when the ERP can't be asked if its record is back. */
-const erpAwayMs = 60_000;
 
 /** Takes messages for sending, on record before their first byte, and parks those whose key the service may have forgotten. */
 export class Claims {
   readonly #keyLifetimeMs: number;
   readonly #presentations: Presentations;
-  /** Removals that came up for sending. They are asked for before the next claim, while what was claimed is sent. */
-  #unasked: readonly UnaskedRemoval[] = [];
   /** The lead of the clock on the wall over one that cannot be set, when it was last followed. */
   #leadMs: number;
   readonly #waitingCreates: WaitingCreates;
+  readonly #waitingRemovals: WaitingRemovals;
   /** When it was looked last for what the service may have forgotten, and for times that lie ahead. */
   #parkedAtMs = Number.NEGATIVE_INFINITY;
   /** The average size of the last claim. */
@@ -157,10 +146,11 @@ export class Claims {
     private readonly context: JobContext,
     private readonly lease: ServiceLease,
     private readonly tally: DeliveryTally,
-    private readonly erp: ErpPresence,
+    erp: ErpPresence,
   ) {
     this.#keyLifetimeMs = keyLifetimeMs(context.settings.service);
     this.#waitingCreates = new WaitingCreates(context, lease, erp);
+    this.#waitingRemovals = new WaitingRemovals(context, lease, tally, erp);
     this.#presentations = presentationsOf(context.settings.service);
     this.#leadMs = wallLeadMs(context);
   }
@@ -192,7 +182,7 @@ export class Claims {
     const claimed = await this.#claim(may, when);
     // If nothing else is sent meanwhile, the next claim may be one of other messages, as when one at a time goes as a
     // probe.
-    return claimed.length === 0 && this.#unasked.length > 0 ? this.#claim(may, when) : claimed;
+    return claimed.length === 0 && this.#waitingRemovals.isAsking ? this.#claim(may, when) : claimed;
   }
 
   async #claim(ids: readonly number[], when: 'due' | 'ever'): Promise<ClaimedMessage[]> {
@@ -204,7 +194,7 @@ export class Claims {
       customer: { method: endpoints.updateCustomer.method, optional: optional('customers') },
       order: { method: endpoints.updateOrder.method, optional: optional('orders') },
     };
-    const stillRemoved = await this.#askOnceMore();
+    const stillRemoved = await this.#waitingRemovals.mayLeave();
     // A key that is forgotten must not go out once more: here it is parked, and `claimMessages` leaves it in any case.
     const isParkingDue = this.context.clock.monotonicMs() - this.#parkedAtMs >= parkEveryMs;
     if (isParkingDue || this.isClockSet) await this.parkForgotten();
@@ -250,83 +240,12 @@ export class Claims {
     }
     const { claimed, parked, unasked } = answer;
     this.#leadMs = leadMs;
-    this.#unasked = unasked;
+    this.#waitingRemovals.setUnasked(unasked);
     if (claimed.length > 0) killPoint('after-claim-commit');
     // After a claim in vain as many as ever: it may be the first of thousands that can't be claimed.
     this.#charactersEach = claimed.reduce((sum, { record }) => sum + record.length, 1) / Math.max(1, claimed.length);
     this.tally.result.parked += parked;
     return claimed;
-  }
-
-  /**
-   * A removal may have waited for days, behind a brake, a pause or a limit: its record may be back. All that came up with the
-   * last claim are asked for at once. @returns those that may leave
-   */
-  async #askOnceMore(): Promise<ReadonlySet<number>> {
-    const { nowMs, actor, log } = this.context;
-    const stillRemoved = new Set<number>();
-    // A source that is away keeps only its own removals waiting.
-    const kindOf = ({ entity, sourceKey }: UnaskedRemoval) => inSource(entity, sourceOf(sourceKey));
-    for (const kind of new Set(this.#unasked.map(kindOf))) {
-      const removals = this.#unasked.filter((one) => kindOf(one) === kind);
-      const [{ entity }] = removals as [UnaskedRemoval];
-      const ids = removals.map(({ id }) => id);
-      const answer = await this.#askErp(entity, removals).catch((error: Error) => error);
-      if (answer instanceof Error) {
-        log.warn('The ERP can not say whether removed records are back: they wait', { entity, error: answer.message });
-        await this.lease.write('put off removals', (tx) => scheduleMessages(tx, ids, nowMs() + erpAwayMs));
-        continue;
-      }
-      const { existing, cancelled, renamed } = answer;
-      const back = removals.filter(({ removal, sourceKey }) =>
-        isBack(removal, existing?.has(sourceKey) ?? false, cancelled.has(sourceKey)),
-      );
-      const entries = back.map(({ id: messageId, sourceKey }): AuditEntry => {
-        const detail = { reason: isThereAgain };
-        return { event: 'superseded', outcome: 'withdrawn', entity, sourceKey, messageId, actor, detail };
-      });
-      if (back.length > 0)
-        await this.lease.write('close removals of records that are back', async (tx) => {
-          await closeAsSettled(
-            tx,
-            entries.map(({ messageId }) => messageId as number),
-            isThereAgain,
-            nowMs(),
-          );
-          await appendAudit(tx, entries, nowMs());
-        });
-      const held = removals.filter(({ sourceKey }) => renamed.has(sourceKey));
-      if (held.length > 0) await this.#holdRenamed(entity, held, renamed);
-      for (const one of removals) if (!back.includes(one) && !held.includes(one)) stillRemoved.add(one.id);
-    }
-    return stillRemoved;
-  }
-
-  /** The ERP's answer about these records: are they back, and under which key another row seems to go on for one. */
-  async #askErp(entity: Entity, removals: readonly UnaskedRemoval[]) {
-    const { store } = this.context;
-    const ids = removals.map(({ id }) => id);
-    const keys = removals.map(({ sourceKey }) => sourceKey);
-    const presence = await this.erp.presence(entity, keys, true);
-    // A person who let one go has seen the other row.
-    const looked = await store.read('look which removals a person let go', (tx) => confirmedRemovals(tx, ids));
-    const gone = removals.filter(({ id, removal }) => removal === 'deleted' && !looked.has(id));
-    const goneKeys = gone.map(({ sourceKey }) => sourceKey).filter((key) => !presence.existing?.has(key));
-    return { ...presence, renamed: await findRenamed(this.context, this.erp, entity, goneKeys) };
-  }
-
-  async #holdRenamed(entity: Entity, held: readonly UnaskedRemoval[], renamed: ReadonlyMap<string, string | null>) {
-    const { actor, nowMs } = this.context;
-    await this.lease.write('hold removals of records that go on under another key', async (tx) => {
-      const lines: AuditEntry[] = [];
-      for (const { id: messageId, sourceKey } of held) {
-        const reason = renamedReason(entity, sourceKey, renamed.get(sourceKey) ?? null);
-        await holdMessages(tx, [messageId], reason);
-        lines.push({ event: 'parked', outcome: 'held', entity, sourceKey, messageId, actor, detail: { reason } });
-      }
-      await appendAudit(tx, lines, nowMs());
-    });
-    this.tally.result.parked += held.length;
   }
 
   /** @returns how many. @throws LeaseLost */

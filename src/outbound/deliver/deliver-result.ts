@@ -10,7 +10,7 @@ import { type EndedAttempt, requestsOf } from './attempts.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { ClaimScope } from './due-messages.js';
-import type { Ended } from './exchange.js';
+import type { Ended } from './outcome-batches.js';
 
 export interface DeliverOptions {
   /** Ends when nothing is due any more (`sync`); otherwise it goes on until it is stopped (`daemon`). */

@@ -70,7 +70,8 @@ class Delivery {
       this.#waits.end();
     };
     signal?.addEventListener('abort', stop, { once: true });
-    lease.onLost = () => this.#waits.end();
+    const endWait = () => this.#waits.end();
+    lease.lostSignal.addEventListener('abort', endWait, { once: true });
     if (signal?.aborted) stop();
     try {
       await lease.membership?.begin(client.rateLimiter);
@@ -89,8 +90,9 @@ class Delivery {
       // Always wait for the requests under way and put their outcomes on record.
       stop();
       await exchange.allEnded();
-      await exchange.flushed();
+      await exchange.outcomes.flushed();
       signal?.removeEventListener('abort', stop);
+      lease.lostSignal.removeEventListener('abort', endWait);
       this.#waits.close();
     }
     if (lease.lost) tally.result.stopped = { code: 'lease_lost' };
@@ -100,7 +102,7 @@ class Delivery {
   /** From a look at the gate to a wait, to new requests or to the end. @returns why delivery ends, or null to go on */
   async #turn(): Promise<'drained' | Fact | null> {
     const { context, options, gate, exchange } = this.#parts;
-    exchange.resume();
+    exchange.outcomes.resume();
     const state = await gate.lately();
     if (state.notLive !== this.#toldHeld) options.onHeld?.(state.notLive);
     this.#toldHeld = state.notLive;
@@ -178,7 +180,7 @@ class Delivery {
         await this.#rest(step.idleMs, turn.news);
         return true;
       case 'flush':
-        await exchange.flushed();
+        await exchange.outcomes.flushed();
         found.isFlushed = true;
         return step.endsTurn ?? false;
       case 'ask_for_place':

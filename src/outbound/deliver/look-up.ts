@@ -19,7 +19,7 @@ import { callTooEarly, type EndedAttempt, endAttempts } from './attempts.js';
 import { deliveredSince } from './clock-trace.js';
 import type { DeliveryTally, LookUpResult } from './deliver-result.js';
 import type { ClaimScope } from './due-messages.js';
-import type { Ended, Exchange, Settled, Settler } from './exchange.js';
+import type { Exchange } from './exchange.js';
 import { afterOutageMs } from './lane-keeper.js';
 import {
   claimLookUps,
@@ -33,6 +33,7 @@ import {
   settleLookUp,
   unlessAnothers,
 } from './look-up-messages.js';
+import type { Ended, Settled, Settler } from './outcome-batches.js';
 import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 

@@ -4,6 +4,7 @@ import { version } from '../../model/version.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { longestRestMs, type RateLimiter } from '../../service/rate-limit/rate-limiter.js';
+import { noReason } from '../../store/clock.js';
 import { Lease, LeaseLost } from '../../store/lease.js';
 import { type EndedHolder, readNodes } from '../../store/lease-rows.js';
 import { isHeld, joinCluster, leaveCluster, nodeNameHere } from '../../store/nodes.js';
@@ -62,6 +63,53 @@ class ProbeTurns {
   }
 }
 
+/** Renews a lease, once a third of its time has passed, until it is cancelled. */
+class Renewal {
+  #running: Promise<void> = Promise.resolve();
+  #cancelTimer: () => void = () => undefined;
+  #isCancelled = false;
+
+  constructor(
+    private readonly context: JobContext,
+    private readonly lease: Lease,
+    private readonly onLost: () => void,
+  ) {
+    this.#schedule();
+  }
+
+  cancel(): void {
+    this.#isCancelled = true;
+    this.#cancelTimer();
+  }
+
+  /** Resolves when none is under way. */
+  ended(): Promise<void> {
+    return this.#running;
+  }
+
+  #schedule(): void {
+    const { clock, settings } = this.context;
+    const leaseMs = settings.delivery.leaseSeconds * 1000;
+    // A renewal that waited long for its answer has used up that third already.
+    const dueInMs = this.lease.endsAtMonotonicMs - (leaseMs * 2) / 3 - clock.monotonicMs();
+    this.#cancelTimer = clock.after(Math.max(dueInMs, leaseMs / 10), () => {
+      this.#running = this.#renew().then(() => {
+        if (!this.#isCancelled) this.#schedule();
+      });
+    });
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      await this.lease.renew();
+    } catch (error) {
+      if (error instanceof LeaseLost) this.onLost();
+      // An unreachable store is no loss yet: mayStartRequest holds requests back long before the lease ends.
+      this.context.log.warn('The delivery lease could not be renewed', { error: (error as Error).message });
+    }
+  }
+}
+
 /** The time after which a request that a process sent right before it ended has come to the service, and counts there. */
 const onTheWayMs = 500;
 
@@ -80,12 +128,8 @@ export class ServiceLease {
   readonly unrecordedReads = new Set<number>();
   /** The node's membership in a cluster; null: this process delivers alone. */
   readonly membership: Membership | null;
-  /** Called when it is lost, so that none waits any longer. */
-  onLost: () => void = () => undefined;
-  #renewing: Promise<void> = Promise.resolve();
-  #cancelRenewal: () => void = () => undefined;
-  #lost = false;
-  #released = false;
+  readonly #renewal: Renewal;
+  readonly #lost = new AbortController();
 
   private constructor(
     private readonly context: JobContext,
@@ -95,7 +139,7 @@ export class ServiceLease {
     this.marks = new SendMarks(context.settings.store.witnessFile, lease.epoch, context);
     this.membership = lease.name === 'service' ? null : new Membership(context, lease, () => this.markLost());
     this.lane = new LaneKeeper(context, this.membership);
-    this.#schedule();
+    this.#renewal = new Renewal(context, lease, () => this.markLost());
   }
 
   /**
@@ -156,7 +200,7 @@ export class ServiceLease {
     const { clock, settings } = this.context;
     if (this.marks.isStuck && !this.marks.leave(null)) return false;
     const endsAtMs = clock.monotonicMs() + settings.service.deadlineSeconds * 1000;
-    return !this.#lost && endsAtMs < this.lease.endsAtMonotonicMs;
+    return !this.lost && endsAtMs < this.lease.endsAtMonotonicMs;
   }
 
   /** True if the jobs that run once in a cluster run here. */
@@ -190,49 +234,30 @@ export class ServiceLease {
   }
 
   get lost(): boolean {
-    return this.#lost;
+    return this.#lost.signal.aborted;
+  }
+
+  /** Aborted when the lease is lost or released: then none waits any longer. */
+  get lostSignal(): AbortSignal {
+    return this.#lost.signal;
   }
 
   /** Called when a write, or the gate of a request, found that another process ended it. */
   markLost(): void {
-    this.#lost = true;
-    this.#cancelRenewal();
-    this.onLost();
+    this.#renewal.cancel();
+    this.#lost.abort(noReason);
   }
 
   async release(): Promise<void> {
-    this.#released = true;
-    this.#cancelRenewal();
+    this.#renewal.cancel();
     await this.membership?.end();
-    await this.#renewing;
+    await this.#renewal.ended();
     this.marks.close();
-    if (this.#lost) return;
-    this.#lost = true;
+    if (this.lost) return;
+    this.markLost();
     killPoint('before-lease-release');
     if (this.membership) await leaveCluster(this.context.store, this.lease);
     else await this.lease.release();
-  }
-
-  #schedule(): void {
-    const { clock, settings } = this.context;
-    const leaseMs = settings.delivery.leaseSeconds * 1000;
-    // Once a third of it has passed; a renewal that waited long for its answer has used that up already.
-    const dueInMs = this.lease.endsAtMonotonicMs - (leaseMs * 2) / 3 - clock.monotonicMs();
-    this.#cancelRenewal = clock.after(Math.max(dueInMs, leaseMs / 10), () => {
-      this.#renewing = this.#renew().then(() => {
-        if (!this.#lost && !this.#released) this.#schedule();
-      });
-    });
-  }
-
-  async #renew(): Promise<void> {
-    try {
-      await this.lease.renew();
-    } catch (error) {
-      if (error instanceof LeaseLost) this.markLost();
-      // An unreachable store is no loss yet: mayStartRequest holds requests back long before the lease ends.
-      this.context.log.warn('The delivery lease could not be renewed', { error: (error as Error).message });
-    }
   }
 
   async #takeOver(ended: EndedHolder | null, left: LeftMarks | null): Promise<{ inDoubt: number; unsent: number }> {

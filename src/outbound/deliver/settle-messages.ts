@@ -21,10 +21,10 @@ import { endAttempts } from './attempts.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import { followClock } from './clock-trace.js';
 import { byTheClockNow, type DeliveryTally, endedAttempt, requestOf, type SettledMessage } from './deliver-result.js';
-import type { Ended, Settled, Settler } from './exchange.js';
 import { endpointKey, judgeForbidden } from './lane-effects.js';
 import { afterOutageMs } from './lane-keeper.js';
 import { amongOthers, asksForTries, type Tries } from './one-record.js';
+import type { Ended, Settled, Settler } from './outcome-batches.js';
 import { forbiddenBefore, passedSinceForbidden, triesOf } from './past-requests.js';
 import { noteStates } from './profile-notices.js';
 

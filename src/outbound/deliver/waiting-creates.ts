@@ -10,8 +10,8 @@ import type { ServiceLease } from './service-lease.js';
 
 /** Age up to which it counts as known which scans have ended. */
 const scansKnownForMs = 1_000;
-/** Wait of creates whose ERP can't be asked. */
-const erpAwayMs = 60_000;
+/** Wait of creates and removals whose ERP can't be asked. */
+export const erpAwayMs = 60_000;
 
 const leftUnsent: Fact = { code: 'left_before_sending' };
 const erpNotAsked: Fact = { code: 'erp_not_asked' };

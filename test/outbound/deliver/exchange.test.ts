@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { sqlite } from '../../../src/db/sqlite/sqlite-store.js';
 import type { JobContext } from '../../../src/ops/job-context.js';
-import { Exchange, type Settler } from '../../../src/outbound/deliver/exchange.js';
+import { Exchange } from '../../../src/outbound/deliver/exchange.js';
+import type { Settler } from '../../../src/outbound/deliver/outcome-batches.js';
 import type { SendGate } from '../../../src/outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { systemClock } from '../../../src/store/clock.js';
@@ -58,10 +59,10 @@ describe('an outcome that could not be put on record while the process stood sti
     expect(log).to.deep.equal(['Outcomes could not be put on record; trying again']);
   });
 
-  it('is tried again for whoever waits for it', () => exchange.flushed());
+  it('is tried again for whoever waits for it', () => exchange.outcomes.flushed());
 
   it('is tried again in the next turn', async () => {
-    exchange.resume();
+    exchange.outcomes.resume();
     await waitFor('the outcome', () => exchange.unsettled === 0);
   });
 });

@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import type { Settings } from '../../../src/config/settings.js';
 import { mysql } from '../../../src/db/mysql/mysql-store.js';
 import { sqlite } from '../../../src/db/sqlite/sqlite-store.js';
-import { Exchange, type Settler } from '../../../src/outbound/deliver/exchange.js';
+import { Exchange } from '../../../src/outbound/deliver/exchange.js';
+import type { Settler } from '../../../src/outbound/deliver/outcome-batches.js';
 import { Waits } from '../../../src/outbound/deliver/waits.js';
 import { systemClock } from '../../../src/store/clock.js';
 import { requestWakeUp } from '../../../src/store/job-runs.js';
@@ -174,7 +175,7 @@ describe('what is claimed and waits for its turn', () => {
       const ended = { verdict: { kind: 'delivered' }, startedAtMs: null } as never;
       for (let n = 0; n < 400; n++) exchange.begin(settler, null, async () => ended, {});
       await exchange.allEnded();
-      await exchange.flushed();
+      await exchange.outcomes.flushed();
       expect(batches[0], dialect.name).to.equal(atOnce);
       expect(batches.reduce((sum, size) => sum + size, 0)).to.equal(400);
     }

@@ -1,7 +1,8 @@
 import type { ReadAnswer } from '../../../model/verdict.js';
 import type { JobContext } from '../../../ops/job-context.js';
 import { endAttempts, endUnrecorded, intendRead } from '../../../outbound/deliver/attempts.js';
-import { type Ended, Exchange, type Settled, type Settler } from '../../../outbound/deliver/exchange.js';
+import { Exchange } from '../../../outbound/deliver/exchange.js';
+import type { Ended, Settled, Settler } from '../../../outbound/deliver/outcome-batches.js';
 import { SendGate } from '../../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../../outbound/deliver/service-lease.js';
 import type { ProbeAnswer, ProbeRequest, ServiceClient } from '../../../service/service-client.js';
