@@ -306,7 +306,7 @@ function differences(storeFile: string, one: number, other: number): string[] {
              FROM reconcile_finding WHERE run_id=? ORDER BY source_key`,
         ),
         ...rows(
-          'SELECT day, currency, erp_records, erp_total, service_records, service_total FROM reconcile_sum WHERE run_id=? ORDER BY day',
+          'SELECT day, currency, erp_records, erp_total, service_records, service_total FROM reconcile_day_sum WHERE run_id=? ORDER BY day',
         ),
       ].map((line) => JSON.stringify(line));
     };

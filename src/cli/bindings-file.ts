@@ -108,8 +108,10 @@ async function* readRows(file: string, settings: Settings): AsyncGenerator<Expor
     const isRecord = ['customer', 'order'].includes(row.entity ?? '') && row.source_key;
     if (!isRecord || !(isClosed || (row.service_id && (isAdoption || row.content_hash !== undefined))))
       throw new UsageError(`${file}, line ${number}: not a binding.`);
-    // Earlier versions wrote this where the content at the service is not known.
+    // Earlier versions wrote these where something is not known.
     if (row.content_hash === '?'.repeat(64)) row.content_hash = null;
+    if (isClosed && row.service_id === '') Object.assign(row, { service_id: null });
+    if (isClosed && row.revision === 0) Object.assign(row, { revision: null });
     yield row as ExportedRow;
   }
 }

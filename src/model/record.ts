@@ -177,18 +177,31 @@ export function formatSourceKey(parts: readonly string[], source = defaultSource
   return `${storable.slice(0, keptLength)}…${createHash('sha256').update(text).digest('hex')}`;
 }
 
+const leftBehindMark = '…';
+
+/** The prefix of keys that are left behind at this time. */
+export function leftBehindSince(nowMs: number): string {
+  return `${leftBehindMark}${nowMs.toString(36)}:`;
+}
+
 /**
- * A key of the store that names no row of the ERP any more begins with it, so that no other row gets the key and nothing follows
- * from its absence.
+ * A key of the store that names no row of the ERP any more. No other row gets it, and nothing follows from its absence.
+ * @param since from `leftBehindSince`
  */
-export const leftBehindMark = '…';
+export function leftBehind(since: string, sourceKey: string): string {
+  return isLeftBehind(sourceKey) ? sourceKey : formatSourceKey([`${since}${sourceKey}`]);
+}
+
+export function isLeftBehind(sourceKey: string): boolean {
+  return sourceKey.startsWith(leftBehindMark);
+}
 
 /**
  * The parts of a key, or null when it doesn't have that many, was shortened or left behind, or is one of another source: then
  * nothing can be asked by it.
  */
 export function parseSourceKey(sourceKey: string, parts: number, source = defaultSource): string[] | null {
-  if (isShortened(sourceKey) || sourceKey.startsWith(leftBehindMark)) return null;
+  if (isShortened(sourceKey) || isLeftBehind(sourceKey)) return null;
   const own = keyOfSource(source, sourceKey);
   if (own === null) return null;
   if (parts === 1) return [own];

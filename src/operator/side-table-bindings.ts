@@ -57,7 +57,7 @@ async function knownOf(tx: Tx, entity: Entity, keys: readonly string[]): Promise
   if (keys.length === 0) return new Map();
   const list = placeholders(keys.length);
   const of = (table: string, isKnown: 0 | 1) =>
-    `SELECT source_key, ${isKnown} AS is_known, MAX(revision) AS revision, MAX(generation) AS generation
+    `SELECT source_key, ${isKnown} AS is_known, COALESCE(MAX(revision), 0) AS revision, MAX(generation) AS generation
        FROM ${table} WHERE entity=? AND source_key IN ${list} GROUP BY source_key`;
   const rows = await tx.rows<{ sourceKey: string; isKnown: number; revision: number; generation: number }>(
     `${of('outbox_message', 0)} UNION ALL ${of('binding', 1)} UNION ALL ${of('closed_binding', 1)} ORDER BY is_known`,

@@ -26,6 +26,9 @@ import { ExpandRemovedIds1795920001000 } from './migrations/1795920001000-expand
 import { ExpandPresentedAs1795920002000 } from './migrations/1795920002000-expand-presented-as.js';
 import { ExpandScannedAt1795920003000 } from './migrations/1795920003000-expand-scanned-at.js';
 import { FirstSendKnownOrNot1795930000000 } from './migrations/1795930000000-first-send-known-or-not.js';
+import { ClosedBindingsKnowOrNot1795940000000 } from './migrations/1795940000000-closed-bindings-know-or-not.js';
+import { ListsByKind1795940001000 } from './migrations/1795940001000-lists-by-kind.js';
+import { SumsWithoutADay1795940002000 } from './migrations/1795940002000-sums-without-a-day.js';
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the
@@ -58,6 +61,9 @@ export const migrations: (new () => MigrationInterface)[] = [
   ExpandPresentedAs1795920002000,
   ExpandScannedAt1795920003000,
   FirstSendKnownOrNot1795930000000,
+  ClosedBindingsKnowOrNot1795940000000,
+  ListsByKind1795940001000,
+  SumsWithoutADay1795940002000,
 ];
 
 /**

@@ -18,6 +18,8 @@ import { removedIdTables } from './migrations/1795920001000-expand-removed-ids.j
 import { presentedAsColumn } from './migrations/1795920002000-expand-presented-as.js';
 import { scannedAtColumn } from './migrations/1795920003000-expand-scanned-at.js';
 import { wasSentColumn } from './migrations/1795930000000-first-send-known-or-not.js';
+import { listKindColumn } from './migrations/1795940001000-lists-by-kind.js';
+import { daySumTables } from './migrations/1795940002000-sums-without-a-day.js';
 import { type FactColumn, factColumnTypes } from './migrations/sentences-to-facts.js';
 
 /** Columns that migrations added to a table of the first schema. */
@@ -34,6 +36,9 @@ const added: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   lease: releasedElapsedColumns,
   capture_cursor: { ...sweepBegunColumns, ...scannedAtColumn },
   write_back_target: sweepColumns,
+  invoice_group: listKindColumn,
+  invoice_staging: listKindColumn,
+  invoice_malformed: listKindColumn,
   unsettled: { first_seen_elapsed: 'BIGINT NULL' },
 };
 
@@ -47,6 +52,10 @@ const changed: Readonly<Record<string, readonly (readonly [from: string, to: str
   outbox_message: [
     ['next_attempt_at BIGINT NOT NULL', 'next_attempt_at BIGINT NULL'],
     ['content_hash CHAR(64) NOT NULL', 'content_hash CHAR(64) NULL'],
+  ],
+  closed_binding: [
+    ['service_id VARCHAR(255) NOT NULL', 'service_id VARCHAR(255) NULL'],
+    ['revision INT NOT NULL', 'revision INT NULL'],
   ],
   lease: [['expires_at BIGINT NOT NULL', 'expires_at BIGINT NULL']],
   write_back_row: [['content_hash CHAR(64) NOT NULL', 'content_hash CHAR(64) NULL']],
@@ -67,13 +76,17 @@ const facts: readonly FactColumn[] = [
 /** Columns that a migration dropped. */
 const dropped: Readonly<Record<string, string>> = { alert: 'details', capture_cursor: 'brake' };
 
+const { reconcile_sum: _, ...kept } = initialTables;
+
 /** Today's tables with their definitions, for code that needs a column's type or width. */
 export const schemaTables: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries({ ...initialTables, ...personsWordTables(''), ...removedIdTables }).map(([table, definition]) => {
-    const renamed = (changed[table] ?? []).reduce((words, [from, to]) => words.replace(from, to), definition);
-    const today = withFacts(table, withColumns(renamed, added[table] ?? {}));
-    return [table, dropped[table] === undefined ? today : without(today, dropped[table])];
-  }),
+  Object.entries({ ...kept, ...personsWordTables(''), ...removedIdTables, ...daySumTables('') }).map(
+    ([table, definition]) => {
+      const renamed = (changed[table] ?? []).reduce((words, [from, to]) => words.replace(from, to), definition);
+      const today = withFacts(table, withColumns(renamed, added[table] ?? {}));
+      return [table, dropped[table] === undefined ? today : without(today, dropped[table])];
+    },
+  ),
 );
 
 function withFacts(table: string, definition: string): string {

@@ -285,7 +285,7 @@ async function fill({ app, configDir, capture, deliver }: Installation): Promise
     await tx.run(invoice, [hostile, hostile, hostile.slice(0, 60), null, null, 2]);
     await tx.run(invoice, [`${hostile}2`, hostile, hostile.slice(0, 60), 3, hostile.slice(0, 60), null]);
     await tx.run(
-      "INSERT INTO invoice_malformed (list_customer, list_state, row_key, invoice_no, reason_code, reason_data, since_at) VALUES ('','','k',?,'legacy',?,1)",
+      "INSERT INTO invoice_malformed (list_kind, list_customer, list_state, row_key, invoice_no, reason_code, reason_data, since_at) VALUES ('all','','unpaid','k',?,'legacy',?,1)",
       [hostile, JSON.stringify({ text: { outside: hostile } })],
     );
     await tx.run(

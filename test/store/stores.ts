@@ -122,7 +122,7 @@ const tables = [
   'figure',
   'reconciliation',
   'reconcile_finding',
-  'reconcile_sum',
+  'reconcile_day_sum',
   'write_back_due',
   'write_back_row',
   'write_back_target',

@@ -595,3 +595,68 @@ onEveryStore('a store in which the time 1 stood for an unknown first send', (kit
     }
   });
 });
+
+onEveryStore('a store in which empty texts and zeros of a key stood for what is not known', (kit) => {
+  it('has NULL, or a column that says so, and takes them no more', async () => {
+    const settings = await kit.emptyDatabase();
+    const closed = (key: string, id: string, revision: number) =>
+      `INSERT INTO closed_binding (entity, source_key, service_id, revision, generation, closed_at) VALUES ('order', '${key}', '${id}', ${revision}, 1, 5)`;
+    const staged = (customer: string, state: string) =>
+      `INSERT INTO invoice_staging (list_customer, list_state, row_key, first_pass, last_pass) VALUES ('${customer}', '${state}', 'k', 1, 1)`;
+    const sum = (day: string) =>
+      `INSERT INTO reconcile_sum (run_id, day, currency, erp_records, erp_total, service_records, service_total) VALUES (1, '${day}', 'EUR', 2, '3', 4, '5')`;
+    await storeBefore('ClosedBindingsKnowOrNot1795940000000', settings, [
+      closed('1', 'ord_1', 3),
+      closed('2', '', 0),
+      staged('', 'unpaid'),
+      staged('K1', 'unpaid'),
+      staged('', ''),
+      "INSERT INTO invoice_group (list_customer, is_proven) VALUES ('', 1)",
+      "INSERT INTO invoice_malformed (list_customer, list_state, row_key, since_at) VALUES ('K1', 'unpaid', 'k', 5)",
+      sum(''),
+      sum('2026-10-01'),
+    ]);
+    const { store } = await openStore(settings);
+    try {
+      const rows = (sql: string) => store.read('look', (tx) => tx.select(sql));
+      expect(
+        await rows('SELECT source_key, service_id, revision FROM closed_binding ORDER BY source_key'),
+      ).to.deep.equal([
+        { source_key: '1', service_id: 'ord_1', revision: 3 },
+        { source_key: '2', service_id: null, revision: null },
+      ]);
+      expect(
+        await rows(
+          'SELECT list_kind, list_customer, list_state FROM invoice_staging ORDER BY list_kind, list_customer',
+        ),
+      ).to.deep.equal([
+        { list_kind: 'all', list_customer: '', list_state: 'unpaid' },
+        { list_kind: 'customer', list_customer: 'K1', list_state: 'unpaid' },
+        { list_kind: 'own', list_customer: '', list_state: '' },
+      ]);
+      expect(await rows('SELECT list_kind FROM invoice_group')).to.deep.equal([{ list_kind: 'all' }]);
+      expect(await rows('SELECT list_kind FROM invoice_malformed')).to.deep.equal([{ list_kind: 'customer' }]);
+      expect(
+        await rows("SELECT run_id, day, erp_total FROM reconcile_day_sum ORDER BY COALESCE(day, '')"),
+      ).to.deep.equal([
+        { run_id: 1, day: null, erp_total: '3' },
+        { run_id: 1, day: '2026-10-01', erp_total: '3' },
+      ]);
+      for (const update of [
+        "closed_binding SET service_id=''",
+        'closed_binding SET revision=0',
+        "invoice_staging SET list_customer='' WHERE list_kind='customer'",
+        "invoice_staging SET list_state='' WHERE list_kind='all'",
+        'invoice_group SET list_kind=NULL',
+        "reconcile_day_sum SET day='' WHERE day IS NULL",
+      ]) {
+        const written = await store
+          .transaction('write a magic value', (tx) => tx.run(`UPDATE ${update}`))
+          .catch((error: Error) => error.message);
+        expect(written, update).to.match(/closed_binding_|invoice_(staging|group)_kind|reconcile_day_sum_day/);
+      }
+    } finally {
+      await store.close();
+    }
+  });
+});

@@ -193,7 +193,7 @@ const mostControls = 5_000;
 async function metInvoice(tx: Tx, kind: string): Promise<MissedInvoice | null> {
   const rows = await tx.rows(
     `SELECT invoice_no, customer_code, status FROM invoice_staging
-      WHERE invoice_no IS NOT NULL AND list_state<>'' AND is_newest=1 AND malformed_code IS NULL
+      WHERE invoice_no IS NOT NULL AND list_kind<>'own' AND is_newest=1 AND malformed_code IS NULL
       ORDER BY invoice_no DESC LIMIT ${mostControls}`,
   );
   const found = rows.find(({ invoiceNo }) => canStandInPath(invoiceNo) && escapesOf(invoiceNo) === kind);

@@ -13,8 +13,8 @@ export interface PullProgress {
   /** The settings that say what it reads; a pull under other settings begins anew. */
   asks: string;
   phase: 'reading' | 'asking';
-  /** Whose lists are being read; empty: everybody's. */
-  customer: string;
+  /** Whose lists are being read; null: everybody's. */
+  customer: string | null;
   passes: PassState;
   /** Pages read, repetitions included. */
   pages: number;
@@ -55,6 +55,8 @@ export async function openPull(tx: Tx, { invoices, service }: Settings, nowMs: n
   const progress = last?.progress ? (JSON.parse(last.progress) as PullProgress) : null;
   // An earlier version stored doubts as sentences: such a pull begins anew.
   const hasSentence = typeof progress?.doubt === 'string' || typeof progress?.groupDoubt === 'string';
+  // It also wrote '' for the lists of all customers.
+  if (progress?.customer === '') progress.customer = null;
   if (progress?.asks === asks && !hasSentence && last.progressAt > nowMs - resumeWithinMs) {
     await tx.run(
       "UPDATE invoice_pull SET outcome='running', ended_at=NULL, reason_code=NULL, reason_data=NULL WHERE id=?",
@@ -73,12 +75,12 @@ export async function openPull(tx: Tx, { invoices, service }: Settings, nowMs: n
     "INSERT INTO invoice_pull (states, outcome, started_at) VALUES (?, 'running', ?)",
     [boundedText('invoice_pull.states', states.join(', ')), nowMs],
   );
-  const firstCustomer = scope === 'all' ? '' : await nextCustomer(tx, '');
+  const firstCustomer = scope === 'all' ? null : await nextCustomer(tx, null);
   const begun: PullProgress = {
     asks,
     // Without any customer there is no list to read.
-    phase: firstCustomer === null ? 'asking' : 'reading',
-    customer: firstCustomer ?? '',
+    phase: scope !== 'all' && firstCustomer === null ? 'asking' : 'reading',
+    customer: firstCustomer,
     passes: beginPasses(states.length, pageSize),
     pages: 0,
     requests: 0,
@@ -95,15 +97,15 @@ export async function openPull(tx: Tx, { invoices, service }: Settings, nowMs: n
  * Whose lists a pull per customer reads after this one's: first those of all customers that were delivered, in the order of
  * their codes at the service, then those of customers without a binding that still have listed invoices; null: all were read.
  */
-export async function nextCustomer(tx: Tx, after: string): Promise<string | null> {
+export async function nextCustomer(tx: Tx, after: string | null): Promise<string | null> {
   const [bound] = await tx.rows<{ code: string }>(
     "SELECT service_id AS code FROM binding WHERE entity='customer' AND service_id>? ORDER BY service_id LIMIT 1",
-    [after],
+    [after ?? ''],
   );
   if (bound && !(await isGroupEnded(tx, bound.code))) return bound.code;
   const [listed] = await tx.rows<{ code: string | null }>(
     `SELECT MIN(customer_code) AS code FROM invoice WHERE unlisted_at IS NULL AND customer_code<>''
-        AND NOT EXISTS (SELECT 1 FROM invoice_group g WHERE g.list_customer=invoice.customer_code)`,
+        AND NOT EXISTS (SELECT 1 FROM invoice_group g WHERE g.list_kind='customer' AND g.list_customer=invoice.customer_code)`,
   );
   return listed?.code ?? null;
 }

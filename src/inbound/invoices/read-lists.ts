@@ -40,7 +40,7 @@ export async function readLists(
       query: {
         ...paging.query,
         [paging.status]: state,
-        ...(customer === '' ? {} : { [paging.customer]: customer }),
+        ...(customer === null ? {} : { [paging.customer]: customer }),
         [paging.limit]: String(passes.limit),
         [paging.page]: String(page),
       },
@@ -49,13 +49,13 @@ export async function readLists(
       read: (status, json) => {
         if (status !== successStatus) return { isBeyondEnd: true };
         if (isBehindEnd(passes) && isPageBehindEnd(json, paging.fields)) return { isBeyondEnd: true };
-        return readInvoicePage(json, { ...terms, customer: customer === '' ? null : customer });
+        return readInvoicePage(json, { ...terms, customer });
       },
       keep: async (tx, answer, nowMs) => {
         kept = await keepPage(tx, answer, nowMs);
         killPoint('before-pull-page');
       },
-      detail: { state, page, pass: passes.pass, ...(customer === '' ? {} : { customer }) },
+      detail: { state, page, pass: passes.pass, ...(customer === null ? {} : { customer }) },
     });
     if ('noAnswer' in asked) {
       const reason = { code: 'page_not_read', page, state, reason: asked.noAnswer, atEnd: false } as const;
@@ -66,7 +66,7 @@ export async function readLists(
         );
         continue;
       }
-      if (!asked.isRefused || customer === '' || passes.page > 0) return reason;
+      if (!asked.isRefused || customer === null || passes.page > 0) return reason;
       kept = await lease.write('leave out a customer', async (tx) => {
         const next = await endCustomer(tx, { ...progress, requests: questions.requests }, reason);
         // If every customer is refused, the customers are not the cause.
@@ -129,7 +129,7 @@ export async function readLists(
     await endGroup(tx, customer, doubt === null ? passes.pass : null);
     const next: PullProgress = { ...more, customer, passes };
     if (doubt !== null)
-      next.doubt ??= customer === '' ? doubt : { code: 'customer_list_unproven', customer, reason: doubt };
+      next.doubt ??= customer === null ? doubt : { code: 'customer_list_unproven', customer, reason: doubt };
     const following = scope === 'all' ? null : await nextCustomer(tx, customer);
     if (following === null) next.phase = 'asking';
     else Object.assign(next, { customer: following, passes: beginPasses(states.length, pageSize) });

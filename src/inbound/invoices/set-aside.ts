@@ -39,7 +39,7 @@ export function sharedNumber(rows: readonly NumberedRow[]): RowFact | null {
  * counts as met.
  */
 export async function setAsideSharedNumbers(tx: Tx): Promise<void> {
-  const understood = "list_state<>'' AND amount IS NOT NULL";
+  const understood = "list_kind<>'own' AND amount IS NOT NULL";
   const differing = await tx.rows<{ invoiceNo: string }>(
     `SELECT invoice_no FROM invoice_staging WHERE ${understood} GROUP BY invoice_no
      HAVING MIN(amount)<>MAX(amount) OR MIN(due_date)<>MAX(due_date) OR MIN(customer_code)<>MAX(customer_code)`,

@@ -4,11 +4,28 @@ import { placeholders, type Row, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { PageRow } from './invoice-page.js';
 
-/** One of the service's lists: the invoices in one state, of all customers (`customer` is empty) or of one. */
+/** One of the service's lists: the invoices in one state, of all customers (`customer` is null) or of one. */
 interface InvoiceList {
-  customer: string;
+  customer: string | null;
   state: string;
 }
+
+/** The place of what an invoice's own read says: it stands on no list. */
+const ownReads = { list_kind: 'own', list_customer: '', list_state: '' };
+
+/** `list_kind` says what there is of a list; the rest is a key, in which no column may be NULL. */
+function groupColumns(customer: string | null) {
+  return customer === null
+    ? { list_kind: 'all', list_customer: '' }
+    : { list_kind: 'customer', list_customer: customer };
+}
+
+const listColumns = ({ customer, state }: InvoiceList) => ({ ...groupColumns(customer), list_state: state });
+
+type ListColumns = ReturnType<typeof listColumns>;
+
+const onList = 'list_kind=? AND list_customer=? AND list_state=?';
+const valuesOf = ({ list_kind, list_customer, list_state }: ListColumns) => [list_kind, list_customer, list_state];
 
 const chunkSize = 1_000;
 
@@ -44,16 +61,17 @@ export async function stagePage(
   for (let start = 0; start < understood.length; start += chunkSize)
     await outdate(tx, understood.slice(start, start + chunkSize));
   const counts = { fresh: 0, again: 0 };
+  const columns = listColumns(list);
   for (let start = 0; start < different.length; start += chunkSize) {
     const chunk = different.slice(start, start + chunkSize);
     const known = await tx.rows<{ rowKey: string; firstPass: number; lastPass: number }>(
       `SELECT row_key, first_pass, last_pass FROM invoice_staging
-        WHERE list_customer=? AND list_state=? AND row_key IN ${placeholders(chunk.length)}`,
-      [list.customer, list.state, ...chunk.map(({ key }) => key)],
+        WHERE ${onList} AND row_key IN ${placeholders(chunk.length)}`,
+      [...valuesOf(columns), ...chunk.map(({ key }) => key)],
     );
     const left = await tx.rows<{ invoiceNo: string }>(
       `SELECT invoice_no FROM invoice_staging WHERE has_left=1 AND invoice_no IN ${placeholders(chunk.length)}
-          AND list_customer='' AND list_state=''`,
+          AND list_kind='own'`,
       chunk.map((row) => numberOf(row) ?? ''),
     );
     const hasLeft = new Set(left.map(({ invoiceNo }) => invoiceNo));
@@ -65,7 +83,7 @@ export async function stagePage(
       'invoice_staging',
       ['list_customer', 'list_state', 'row_key'],
       chunk.map((row) => ({
-        ...stagedRow(list, row, firstPasses.get(row.key) ?? pass, pass),
+        ...stagedRow(columns, row, firstPasses.get(row.key) ?? pass, pass),
         is_newest: hasLeft.has(numberOf(row) ?? '') ? 0 : 1,
       })),
     );
@@ -78,13 +96,11 @@ export async function stagePage(
  * An invoice that has left does not come back, so that no page of this pull counts for it, not even a later one.
  */
 export async function stageOwnRead(tx: Tx, invoiceNo: string, due: Invoice | null, said: string | null): Promise<void> {
-  const list: InvoiceList = { customer: '', state: '' };
-  const hasLeft =
-    "SELECT 1 AS n FROM invoice_staging WHERE list_customer='' AND list_state='' AND row_key=? AND has_left=1";
-  if (due && (await tx.value(hasLeft, [`=${invoiceNo}`])) !== undefined) return;
+  const hasLeft = `SELECT 1 AS n FROM invoice_staging WHERE ${onList} AND row_key=? AND has_left=1`;
+  if (due && (await tx.value(hasLeft, [...valuesOf(ownReads), `=${invoiceNo}`])) !== undefined) return;
   const row = due
-    ? stagedRow(list, { key: `=${invoiceNo}`, invoice: due }, 0, 0)
-    : { ...stagedRow(list, { key: `=${invoiceNo}`, invoiceNo }, 0, 0), status: said };
+    ? stagedRow(ownReads, { key: `=${invoiceNo}`, invoice: due }, 0, 0)
+    : { ...stagedRow(ownReads, { key: `=${invoiceNo}`, invoiceNo }, 0, 0), status: said };
   await outdate(tx, [invoiceNo]);
   await upsertRows(
     tx,
@@ -98,37 +114,38 @@ export async function stageOwnRead(tx: Tx, invoiceNo: string, due: Invoice | nul
  * Forgets own reads that said "due" when a group of lists is read anew, because what that reading proves is newer. Those that
  * said "left" stay.
  */
-export async function forgetDueReads(tx: Tx, customer: string): Promise<void> {
-  const whose = customer === '' ? '' : ' AND customer_code=?';
-  await tx.run(
-    `DELETE FROM invoice_staging WHERE list_customer='' AND list_state='' AND has_left=0${whose}`,
-    customer === '' ? [] : [customer],
-  );
+export async function forgetDueReads(tx: Tx, customer: string | null): Promise<void> {
+  const whose = customer === null ? '' : ' AND customer_code=?';
+  await tx.run(`DELETE FROM invoice_staging WHERE ${onList} AND has_left=0${whose}`, [
+    ...valuesOf(ownReads),
+    ...(customer === null ? [] : [customer]),
+  ]);
 }
 
 /** Ends the reading of a group of lists. In a proven list, only rows that its last pass met count as listed. */
-export async function endGroup(tx: Tx, customer: string, provenPass: number | null): Promise<void> {
-  const group = { listCustomer: customer, isProven: provenPass === null ? 0 : 1 };
-  await upsertRows(tx, 'invoice_group', ['list_customer'], [group]);
+export async function endGroup(tx: Tx, customer: string | null, provenPass: number | null): Promise<void> {
+  const group = groupColumns(customer);
+  await upsertRows(tx, 'invoice_group', ['list_customer'], [{ ...group, is_proven: provenPass === null ? 0 : 1 }]);
   if (provenPass !== null)
-    await tx.run("DELETE FROM invoice_staging WHERE list_customer=? AND list_state<>'' AND last_pass<?", [
-      customer,
+    await tx.run('DELETE FROM invoice_staging WHERE list_kind=? AND list_customer=? AND last_pass<?', [
+      group.list_kind,
+      group.list_customer,
       provenPass,
     ]);
 }
 
 export async function isGroupEnded(tx: Tx, customer: string): Promise<boolean> {
-  return (await tx.select('SELECT 1 AS n FROM invoice_group WHERE list_customer=?', [customer])).length > 0;
+  const sql = "SELECT 1 AS n FROM invoice_group WHERE list_kind='customer' AND list_customer=?";
+  return (await tx.select(sql, [customer])).length > 0;
 }
 
 /** A row of a page, or an invoice that has left, of which no more is known. */
 type StagedRow = PageRow | { key: string; invoiceNo: string };
 
-function stagedRow(list: InvoiceList, row: StagedRow, firstPass: number, lastPass: number): Row {
+function stagedRow(list: ListColumns, row: StagedRow, firstPass: number, lastPass: number): Row {
   const invoice = 'invoice' in row ? row.invoice : null;
   return {
-    list_customer: list.customer,
-    list_state: list.state,
+    ...list,
     row_key: row.key,
     invoice_no: numberOf(row),
     customer_code: invoice?.customer_code ?? null,

@@ -5,12 +5,12 @@ import type { KnownInvoice } from './list-invoices.js';
 
 /** A condition on `invoice`: the list that it would stand on is proven, so an invoice that is not on it has left. */
 export const listIsProven = `EXISTS (SELECT 1 FROM invoice_group g WHERE g.is_proven=1
-    AND (g.list_customer='' OR g.list_customer=invoice.customer_code))`;
+    AND (g.list_kind='all' OR g.list_customer=invoice.customer_code))`;
 
 const staged = 'SELECT * FROM invoice_staging WHERE is_newest=1 AND malformed_code IS NULL AND has_left=0';
 
 /** The invoices that are due by their own reads; they stand in no list of the service. */
-const stagedOwnReads = `${staged} AND list_state=''`;
+const stagedOwnReads = `${staged} AND list_kind='own'`;
 
 const differs = `(t.amount<>v.amount OR t.due_date<>v.due_date OR t.status<>v.status
     OR COALESCE(t.customer_code,'')<>COALESCE(v.customer_code,'') OR t.unlisted_at IS NOT NULL OR t.missed_at IS NOT NULL)`;
@@ -116,8 +116,8 @@ async function swapMalformed(tx: Tx, nowMs: number): Promise<void> {
               WHERE g.list_customer=invoice_malformed.list_customer AND g.is_proven=0))`,
   );
   await tx.run(
-    `INSERT INTO invoice_malformed (list_customer, list_state, row_key, invoice_no, reason_code, reason_data, since_at)
-     SELECT s.list_customer, s.list_state, s.row_key, s.invoice_no, s.malformed_code, s.malformed_data, ? FROM invoice_staging s
+    `INSERT INTO invoice_malformed (list_kind, list_customer, list_state, row_key, invoice_no, reason_code, reason_data, since_at)
+     SELECT s.list_kind, s.list_customer, s.list_state, s.row_key, s.invoice_no, s.malformed_code, s.malformed_data, ? FROM invoice_staging s
       WHERE s.malformed_code IS NOT NULL AND NOT EXISTS (SELECT 1 FROM invoice_malformed m WHERE ${same})`,
     [nowMs],
   );

@@ -4,11 +4,12 @@ import type { ErpPage, ErpReader } from '../../erp/erp-reader.js';
 import {
   defaultSource,
   type Entity,
-  formatSourceKey,
+  isLeftBehind,
   keyInSource,
   keyOfSource,
   keysBefore,
-  leftBehindMark,
+  leftBehind,
+  leftBehindSince,
 } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { changedIdentity } from '../../outbound/capture/brake.js';
@@ -168,7 +169,7 @@ export async function planRekey({ store, settings }: JobContext, request: RekeyR
     all: await readKnownKeys(tx, entity),
   }));
   // A record that has its new key already is no candidate any more, when a run that broke off is finished.
-  const isMoved = (key: string) => renaming?.isMarked === true && !key.startsWith(leftBehindMark);
+  const isMoved = (key: string) => renaming?.isMarked === true && !isLeftBehind(key);
   const moved = new Set(all.map(({ sourceKey }) => sourceKey).filter(isMoved));
   const known = all.filter(({ sourceKey }) => !moved.has(sourceKey));
   const byId = new Map(known.map((one) => [one.serviceId, one.sourceKey]));
@@ -241,12 +242,12 @@ export async function rekey(context: JobContext, request: RekeyRequest): Promise
       await capturing.renew();
       const begun = await service.write('begin to change the keys', async (tx) => {
         const before = await readRenaming(tx, entity);
-        const renaming = before ?? { mark: `${leftBehindMark}${nowMs().toString(36)}:`, isMarked: false };
+        const renaming = before ?? { mark: leftBehindSince(nowMs()), isMarked: false };
         if (before === null) await writeRenaming(tx, entity, renaming);
         return { ...renaming, known: await readKnownKeys(tx, entity) };
       });
       const { mark, isMarked, known } = begun;
-      const marked = (key: string) => (key.startsWith(leftBehindMark) ? key : formatSourceKey([`${mark}${key}`]));
+      const marked = (key: string) => leftBehind(mark, key);
       const unmarked = isMarked ? [] : known.filter(({ sourceKey: key }) => marked(key) !== key);
       for (const batch of batches(unmarked)) {
         await capturing.keep();

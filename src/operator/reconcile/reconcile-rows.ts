@@ -3,7 +3,7 @@ import type { Entity } from '../../model/record.js';
 import { deleteOldest } from '../../store/delete-oldest.js';
 import type { Horizon } from '../../store/elapsed-time.js';
 import { factColumns, factOf, factRow } from '../../store/fact-columns.js';
-import { insertRows, placeholders, upsertRows } from '../../store/rows.js';
+import { insertRows, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { FieldDifference } from './compare-record.js';
 import type { Cause, FindingKind, Judgement } from './judge-pair.js';
@@ -168,7 +168,7 @@ async function forgetOldRuns(tx: Tx, subject: Subject): Promise<void> {
   if (old.length === 0) return;
   const list = placeholders(old.length);
   await tx.run(`DELETE FROM reconcile_finding WHERE run_id IN ${list}`, old);
-  await tx.run(`DELETE FROM reconcile_sum WHERE run_id IN ${list}`, old);
+  await tx.run(`DELETE FROM reconcile_day_sum WHERE run_id IN ${list}`, old);
   await tx.run(`DELETE FROM reconciliation WHERE id IN ${list}`, old);
 }
 
@@ -183,7 +183,7 @@ export async function pruneRuns(tx: Tx, before: Horizon, limit: number): Promise
   const where =
     'progress_at<? AND NOT EXISTS (SELECT 1 FROM reconcile_finding f WHERE f.run_id=reconciliation.id) ORDER BY id';
   const removed = await deleteOldest(tx, { table: 'reconciliation', key: 'id', where, before }, limit);
-  await tx.run('DELETE FROM reconcile_sum WHERE run_id NOT IN (SELECT r.id FROM reconciliation r)');
+  await tx.run('DELETE FROM reconcile_day_sum WHERE run_id NOT IN (SELECT r.id FROM reconciliation r)');
   return removed;
 }
 
@@ -241,22 +241,36 @@ export async function keepPage(tx: Tx, runId: number, page: ComparedPage, nowMs:
 }
 
 async function keepSums(tx: Tx, runId: number, sums: readonly DaySum[]): Promise<void> {
-  const known = await listSums(tx, runId, [...new Set(sums.map(({ day }) => day))]);
+  const days = [...new Set(sums.map(({ day }) => day))];
+  const known = await listSums(tx, runId, days);
   const rows = addSums(known, sums).map(({ erpTotal, serviceTotal, ...sum }) => {
     return { runId, ...sum, erpTotal: `${erpTotal}`, serviceTotal: `${serviceTotal}` };
   });
-  await upsertRows(tx, 'reconcile_sum', ['run_id', 'day', 'currency'], rows);
+  const { where, values } = ofDays(days);
+  await tx.run(`DELETE FROM reconcile_day_sum WHERE run_id=?${where}`, [runId, ...values]);
+  await insertRows(tx, 'reconcile_day_sum', rows);
 }
 
 /** Sums by day and currency, in their order; of these days, or of all. */
-export async function listSums(tx: Tx, runId: number, days?: readonly string[]): Promise<DaySum[]> {
-  const which = days ? ` AND day IN ${placeholders(days.length)}` : '';
+export async function listSums(tx: Tx, runId: number, days?: readonly (string | null)[]): Promise<DaySum[]> {
+  const { where, values } = ofDays(days);
   const rows = await tx.rows(
-    `SELECT day, currency, erp_records, erp_total, service_records, service_total FROM reconcile_sum
-      WHERE run_id=?${which} ORDER BY day, currency`,
-    [runId, ...(days ?? [])],
+    `SELECT day, currency, erp_records, erp_total, service_records, service_total FROM reconcile_day_sum
+      WHERE run_id=?${where} ORDER BY COALESCE(day, ''), currency`,
+    [runId, ...values],
   );
   return rows.map((row) => ({ ...row, erpTotal: BigInt(row.erpTotal), serviceTotal: BigInt(row.serviceTotal) }));
+}
+
+/** A condition on the sums: those of these days, null among them for records without one; undefined: all. */
+function ofDays(days?: readonly (string | null)[]): { where: string; values: string[] } {
+  if (days === undefined) return { where: '', values: [] };
+  const values = days.filter((day) => day !== null);
+  const some = [
+    ...(values.length < days.length ? ['day IS NULL'] : []),
+    ...(values.length > 0 ? [`day IN ${placeholders(values.length)}`] : []),
+  ];
+  return { where: ` AND (${some.join(' OR ')})`, values };
 }
 
 /** Findings after an id, in the order in which they were met; of these causes, or all. */

@@ -1,7 +1,7 @@
 /** Records of one day in one currency, on both sides. Totals in minor units. */
 export interface DaySum {
-  /** YYYY-MM-DD by the ERP; empty where it says none. */
-  day: string;
+  /** YYYY-MM-DD by the ERP; null where it says none. */
+  day: string | null;
   currency: string;
   erpRecords: number;
   erpTotal: bigint;
@@ -25,7 +25,7 @@ export function sumsOf(records: readonly RecordAmounts[]): DaySum[] {
   return addSums(
     [],
     records.map((one) => ({
-      day: one.day ?? '',
+      day: one.day,
       currency: one.currency,
       erpRecords: one.isInErp ? 1 : 0,
       erpTotal: one.isInErp ? (one.erpTotal ?? 0n) : 0n,
@@ -61,6 +61,6 @@ export function addSums(known: readonly DaySum[], added: readonly DaySum[]): Day
 export function totalsByCurrency(sums: readonly DaySum[]): Omit<DaySum, 'day'>[] {
   return addSums(
     [],
-    sums.map((one) => ({ ...one, day: '' })),
+    sums.map((one) => ({ ...one, day: null })),
   ).map(({ day: _, ...total }) => total);
 }

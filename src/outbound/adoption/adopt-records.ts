@@ -36,7 +36,7 @@ export async function knownOfClaims(
     `SELECT source_key, service_id FROM binding WHERE entity=? AND source_key IN ${listed}`,
     ofKeys,
   );
-  const closed = await tx.rows<{ sourceKey: string; revision: number; generation: number }>(
+  const closed = await tx.rows<{ sourceKey: string; revision: number | null; generation: number }>(
     `SELECT source_key, revision, generation FROM closed_binding WHERE entity=? AND source_key IN ${listed}`,
     ofKeys,
   );

@@ -23,7 +23,7 @@ export interface AdoptableRecord {
   row: { unmapped: Fact | null; customerCode: string | null } | null;
   binding: { serviceId: string } | null;
   /** The memory of a record that was removed at the service. */
-  closed: { revision: number; generation: number } | null;
+  closed: { revision: number | null; generation: number } | null;
   /** Oldest first. */
   messages: readonly AdoptableMessage[];
   /** Key of another record that has this id at the service, or null. */

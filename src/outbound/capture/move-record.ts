@@ -1,5 +1,5 @@
 import type { Entity } from '../../model/record.js';
-import { formatSourceKey, leftBehindMark } from '../../model/record.js';
+import { leftBehind, leftBehindSince } from '../../model/record.js';
 import { renameKeys, upsertRows } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { writeStoreInfo } from '../../store/store-info.js';
@@ -25,7 +25,7 @@ export async function moveRecord(tx: Tx, { entity, from, to, ...used }: Move, no
   const unsent = await unsentMessages(tx, entity, from, to);
   await supersedeUnsent(tx, unsent, { code: 'goes_on_under_key', entity, from, to }, nowMs);
   // Messages under the new key stay on record beside it. The orders of a customer keep the key, which is right now.
-  const aside = formatSourceKey([`${leftBehindMark}${nowMs.toString(36)}:${to}`]);
+  const aside = leftBehind(leftBehindSince(nowMs), to);
   await renameKeys(tx, 'outbox_message', 'source_key', entity, new Map([[to, aside]]));
   await renameRecords(tx, entity, new Map([[from, to]]));
   await keepGenerations(tx, entity, [{ sourceKey: from, ...used }], nowMs);

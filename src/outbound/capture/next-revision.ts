@@ -32,9 +32,9 @@ interface KnownAdoption {
   isReviewed: boolean;
 }
 
-/** The memory of a record that was deleted at the service. */
+/** The memory of a record that was deleted at the service, or (`revision` is null) of a key that a record has left. */
 export interface ClosedBinding {
-  revision: number;
+  revision: number | null;
   generation: number;
 }
 
@@ -79,7 +79,8 @@ function decide(
   const revision = Math.max(newest.revision, binding?.revision ?? 0, closed?.revision ?? 0) + 1;
   // The service has it no more, and whatever was said of it was said before.
   const isClosed = ['delivered', 'superseded', 'discarded'].includes(newest.state);
-  if (!binding && closed && closed.revision >= newest.revision && isClosed) return create(revision, newest.generation);
+  if (!binding && closed && (closed.revision ?? 0) >= newest.revision && isClosed)
+    return create(revision, newest.generation);
   // A store that was restored may know less of the record than the binding that was imported.
   const generation = Math.max(newest.generation, binding?.generation ?? 0);
   if (newest.operation === 'delete')

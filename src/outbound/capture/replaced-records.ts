@@ -165,7 +165,7 @@ async function readNamed(tx: Tx, entity: Entity, named: readonly { row: ReadRow;
 export function newestOf({ newest, binding, closed }: KnownRecord): { revision: number; generation: number } {
   const reached = [newest, binding, closed].filter((one) => one !== null);
   return {
-    revision: Math.max(0, ...reached.map(({ revision }) => revision)),
+    revision: Math.max(0, ...reached.map(({ revision }) => revision ?? 0)),
     generation: Math.max(0, ...reached.map(({ generation }) => generation)),
   };
 }

@@ -9,20 +9,20 @@ export interface LaneHealth {
   failures: number;
   /** The number of times that the service said "slow down" again, after we had waited. */
   throttles: number;
-  /** The end of the latest wait for it. */
-  throttledUntil: number;
-  /** When it was told of. Requests that were sent before are no news of it. */
-  throttledSince: number;
-  /** `likeness`: what they have in common. */
-  refusals: { likeness: string; count: number };
+  /** The end of the latest wait for it; null: none, or it is over. */
+  throttledUntil: number | null;
+  /** When it was told of last; null: never. Requests that were sent before are no news of it. */
+  throttledSince: number | null;
+  /** The latest refusals in a row. `likeness`: what they have in common; null: none since the last delivery. */
+  refusals: { likeness: string; count: number } | null;
 }
 
 export const healthy: LaneHealth = {
   failures: 0,
   throttles: 0,
-  throttledUntil: 0,
-  throttledSince: 0,
-  refusals: { likeness: '', count: 0 },
+  throttledUntil: null,
+  throttledSince: null,
+  refusals: null,
 };
 
 export interface LaneEffects {
@@ -104,7 +104,7 @@ class LaneTally {
   add(outcome: LaneOutcome): void {
     const { verdict } = outcome;
     if (isAnswered(outcome)) this.#noteAnswer(outcome);
-    if (verdict.kind === 'delivered') this.#health.refusals = { likeness: '', count: 0 };
+    if (verdict.kind === 'delivered') this.#health.refusals = null;
     // If the service accepts others, a failure of one record says nothing of it; but no such failure is a probe that
     // passed.
     const isOwn = 'others' in verdict && verdict.others !== undefined;
@@ -198,10 +198,12 @@ class LaneTally {
     const { nowMs } = this;
     const health = this.#health;
     // Sixteen requests under way are told to slow down at the same time: that is once, not sixteen times.
-    const isOldNews = sentAtMs !== null && sentAtMs < health.throttledSince;
-    if (nowMs >= health.throttledUntil && !isOldNews) health.throttles++;
+    const { throttledUntil, throttledSince } = health;
+    const isOver = throttledUntil === null || nowMs >= throttledUntil;
+    const isOldNews = sentAtMs !== null && throttledSince !== null && sentAtMs < throttledSince;
+    if (isOver && !isOldNews) health.throttles++;
     // "Now" is heeded once. A service that goes on like that would be asked ten times a second.
-    if (retryAfterMs === 0 && health.throttles <= 1 && nowMs >= health.throttledUntil) {
+    if (retryAfterMs === 0 && health.throttles <= 1 && isOver) {
       health.throttledSince = nowMs;
       return;
     }
@@ -210,9 +212,9 @@ class LaneTally {
     // "Now" and a date in the past name no time. And where it names none, it does not take back a time that it named before. Nor does what was under way when we were
     // told to wait: a block of an hour does not end because a request sent before it was answered "in a second".
     const until = nowMs + (retryAfterMs || ownWait);
-    const isNews = Boolean(retryAfterMs) && (sentAtMs ?? 0) > health.throttledSince;
-    if (retryAfterMs && !isNews && until < health.throttledUntil) return;
-    health.throttledUntil = isNews ? until : Math.max(health.throttledUntil, until);
+    const isNews = Boolean(retryAfterMs) && sentAtMs !== null && (throttledSince === null || sentAtMs > throttledSince);
+    if (retryAfterMs && !isNews && throttledUntil !== null && until < throttledUntil) return;
+    health.throttledUntil = isNews || throttledUntil === null ? until : Math.max(throttledUntil, until);
     health.throttledSince = nowMs;
     this.#pauses.push({
       lane: 'service',
@@ -226,13 +228,13 @@ class LaneTally {
   #countRefusal(outcome: LaneOutcome, likeness: string = reasonOf(outcome).code): void {
     if (outcome.asks !== 'write' || !isAnswered(outcome)) return;
     const { refusals } = this.#health;
-    const count = refusals.likeness === likeness ? refusals.count + 1 : 1;
+    const count = refusals?.likeness === likeness ? refusals.count + 1 : 1;
     this.#health.refusals = { likeness, count };
     if (count < refusalStorm) return;
     const reason = { count: refusalStorm, reason: reasonOf(outcome) };
     this.#stop('deliver', 'refusals', { code: 'equal_refusals', ...reason }, { code: 'refused_in_a_row', ...reason });
     // A resume without a remedy ends after as many.
-    this.#health.refusals = { likeness: '', count: 0 };
+    this.#health.refusals = null;
   }
 }
 

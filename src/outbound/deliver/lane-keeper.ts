@@ -52,9 +52,10 @@ export class LaneKeeper {
     private readonly node: { name: string; way: NodeWay } | null = null,
   ) {}
 
-  /** Until when the service told us to wait, in milliseconds since 1970; 0: it did not. */
-  get throttledUntilMs(): number {
-    return this.#health.throttledUntil;
+  /** How long the service still wants us to wait. A timer may end a moment early, and the gate would still be shut. */
+  throttledForMs(nowMs: number): number {
+    const { throttledUntil } = this.#health;
+    return throttledUntil === null ? 0 : Math.max(0, throttledUntil + 1 - nowMs);
   }
 
   /** Runs the transaction that puts outcomes on record, which hands them to `heed`. */
@@ -89,7 +90,7 @@ export class LaneKeeper {
       // On record, because another process may have written it, and an operator may have ended it.
       {
         ...this.#health,
-        throttledUntil: throttled?.until_at ?? 0,
+        throttledUntil: throttled?.until_at ?? null,
         throttledSince: throttled?.since_at ?? this.#health.throttledSince,
       },
       outcomes,

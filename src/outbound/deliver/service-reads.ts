@@ -157,8 +157,7 @@ export class ServiceReads implements Settler<EndedRead['about'], ReadAnswer<unkn
       const quickMs = (quickWaitsMs[nth - 1] ?? Number.POSITIVE_INFINITY) * (0.5 + random() / 2);
       return Math.min(longestWaitMs, quickMs, settings.delivery.probeSeconds * 1000);
     }
-    // A timer may end a moment early, and the gate would still be shut.
-    return Math.max(0, this.lease.lane.throttledUntilMs + 1 - this.context.nowMs());
+    return this.lease.lane.throttledForMs(this.context.nowMs());
   }
 }
 

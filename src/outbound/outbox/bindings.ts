@@ -243,7 +243,7 @@ export async function closeBindings(
       ofEntity.map((one) => ({
         entity,
         source_key: one.sourceKey,
-        service_id: ids.get(one.sourceKey) ?? '',
+        service_id: ids.get(one.sourceKey) ?? null,
         revision: one.revision,
         generation: one.generation,
         closed_at: nowMs,
@@ -264,8 +264,9 @@ export async function importClosedBindings(tx: Tx, entity: Entity, closed: reado
 
 /** A service may go on showing these records, so no look-up and no list may take them for live ones. */
 async function rememberRemoved(tx: Tx, entity: Entity, closed: readonly ClosedBindingRow[]): Promise<void> {
-  const named = closed.filter(({ service_id: id }) => id !== '');
-  const removedAt = new Map(named.map((row) => [row.service_id, row.closed_at]));
+  const removedAt = new Map(
+    closed.flatMap(({ service_id: id, closed_at: at }) => (id === null ? [] : [[id, at] as const])),
+  );
   const rows = [...removedAt].map(([id, at]) => ({ entity, service_id: id, removed_at: at }));
   if (rows.length > 0) await upsertRows(tx, 'removed_id', ['entity', 'service_id'], rows);
 }

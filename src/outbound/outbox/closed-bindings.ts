@@ -3,9 +3,6 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { ClosedBindingRow } from './exported-bindings.js';
 
-/** Stands for the revision of a closed binding that tells of no removed record, but of the idempotency keys that were used. */
-export const keptGeneration = 0;
-
 /**
  * The newest generation of each of these keys that stays used when its record is gone, or has another key (`rekey`): no record
  * that gets the key begins with it.
@@ -33,8 +30,8 @@ export async function keepingUsed(
 /** The memory of a key that a record leaves. */
 export function leftKey(
   entity: Entity,
-  { sourceKey, generation, revision = keptGeneration }: { sourceKey: string; generation: number; revision?: number },
+  { sourceKey, generation, revision = null }: { sourceKey: string; generation: number; revision?: number | null },
   nowMs: number,
 ): ClosedBindingRow {
-  return { entity, source_key: sourceKey, service_id: '', revision, generation, closed_at: nowMs };
+  return { entity, source_key: sourceKey, service_id: null, revision, generation, closed_at: nowMs };
 }

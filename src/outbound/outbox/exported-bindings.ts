@@ -12,12 +12,14 @@ export interface BindingRow extends Row {
   content_hash: string | null;
 }
 
-/** The memory of a record that was removed at the service. */
+/** The memory of a record that was removed at the service, or of a key that a record has left. */
 export interface ClosedBindingRow extends Row {
   entity: string;
   source_key: string;
-  service_id: string;
-  revision: number;
+  /** Null: not known. */
+  service_id: string | null;
+  /** Null: the row tells of no removed record, but of the idempotency keys that were used. */
+  revision: number | null;
   generation: number;
   closed_at: number;
 }

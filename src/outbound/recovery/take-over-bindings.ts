@@ -8,7 +8,6 @@ import type { Tx } from '../../store/store.js';
 import { type AdoptionRow, deleteAdoption, importAdoptions } from '../outbox/adoptions.js';
 import { type BindingClaim, BindingHolders } from '../outbox/binding-holders.js';
 import { closeBindings, importBindings, importClosedBindings } from '../outbox/bindings.js';
-import { keptGeneration } from '../outbox/closed-bindings.js';
 import { type BindingRow, boundKeys, type ClosedBindingRow } from '../outbox/exported-bindings.js';
 import type { Operation } from '../outbox/message.js';
 import { closeAsSettled } from '../outbox/transitions.js';
@@ -94,7 +93,9 @@ async function importRows(
 function sortOut(rows: readonly ExportedRow[]) {
   const open = rows.filter((row): row is BindingRow => !('closed_at' in row) && !('adopted_from' in row));
   const cameBack = (one: ClosedBindingRow) =>
-    open.some((row) => row.entity === one.entity && row.source_key === one.source_key && row.revision > one.revision);
+    open.some(
+      (row) => row.entity === one.entity && row.source_key === one.source_key && row.revision > (one.revision ?? 0),
+    );
   const closed = rows.filter((row): row is ClosedBindingRow => 'closed_at' in row).filter((row) => !cameBack(row));
   const adoptions = rows.filter((row): row is AdoptionRow => 'adopted_from' in row);
   return { open, closed, adoptions };
@@ -128,7 +129,7 @@ export async function foreseeTakeOver(
         const name = (key: string) => `${entity} ${key}`;
         const removals = await newerThanKnown(tx, entity, ofEntity(closed, entity));
         const gone = removals.filter(
-          ({ source_key: key, revision }) => revision !== keptGeneration && revision > (revisions.get(name(key)) ?? -1),
+          ({ source_key: key, revision }) => revision !== null && revision > (revisions.get(name(key)) ?? -1),
         );
         foreseen.removed += gone.length;
         added -= (await newestRevisions(tx, 'binding', entity, keysOf(gone))).size;
@@ -358,7 +359,7 @@ async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], closi
       rows.filter((row) => row.entity === entity),
     );
     if (news.length === 0) continue;
-    const gone = news.filter(({ revision }) => revision !== keptGeneration);
+    const gone = news.filter((row): row is RemovedRow => row.revision !== null);
     imported += gone.length;
     const reached = await newestRevisions(tx, 'outbox_message', entity, keysOf(news));
     await importClosedBindings(
@@ -367,7 +368,7 @@ async function takeOverRemovals(tx: Tx, rows: readonly ClosedBindingRow[], closi
       // Edits that were captured since have revisions of their own: the removal ends them too.
       news.map((row) => ({
         ...row,
-        revision: gone.includes(row) ? Math.max(row.revision, reached.get(row.source_key) ?? 0) : keptGeneration,
+        revision: row.revision === null ? null : Math.max(row.revision, reached.get(row.source_key) ?? 0),
       })),
     );
     if (gone.length === 0) continue;
@@ -389,6 +390,9 @@ interface Proof {
   source_key: string;
   revision: number;
 }
+
+/** A closed binding that tells of a removed record. */
+type RemovedRow = ClosedBindingRow & Proof;
 
 /**
  * Closes the messages of records that an export says are bound or removed: all messages no newer than the export, even those
@@ -454,15 +458,19 @@ async function moveBehind(tx: Tx, entity: Entity, bindings: readonly BindingRow[
 }
 
 /** The exported rows that are newer than the store's own bindings, open or closed. */
-async function newerThanKnown<T extends Proof>(tx: Tx, entity: Entity, given: readonly T[]): Promise<T[]> {
+async function newerThanKnown<T extends Pick<ClosedBindingRow, 'source_key' | 'revision'>>(
+  tx: Tx,
+  entity: Entity,
+  given: readonly T[],
+): Promise<T[]> {
   const open = await newestRevisions(tx, 'binding', entity, keysOf(given));
   const closed = await newestRevisions(tx, 'closed_binding', entity, keysOf(given));
   return given.filter(
-    ({ source_key: key, revision }) => revision > Math.max(open.get(key) ?? -1, closed.get(key) ?? -1),
+    ({ source_key: key, revision }) => (revision ?? 0) > Math.max(open.get(key) ?? -1, closed.get(key) ?? -1),
   );
 }
 
-/** The newest revision of each of these records that the table tells of. */
+/** The newest revision of each of these records that the table tells of; of a key that a record has left, 0. */
 async function newestRevisions(
   tx: Tx,
   table: 'outbox_message' | 'binding' | 'closed_binding',
@@ -471,13 +479,13 @@ async function newestRevisions(
 ): Promise<Map<string, number>> {
   if (keys.length === 0) return new Map();
   const rows = await tx.rows<{ sourceKey: string; revision: number }>(
-    `SELECT source_key, MAX(revision) AS revision FROM ${table}
+    `SELECT source_key, COALESCE(MAX(revision), 0) AS revision FROM ${table}
       WHERE entity=? AND source_key IN ${placeholders(keys.length)} GROUP BY source_key`,
     [entity, ...keys],
   );
   return new Map(rows.map((row) => [row.sourceKey, row.revision]));
 }
 
-function keysOf(rows: readonly Proof[]): string[] {
+function keysOf(rows: readonly Pick<Proof, 'source_key'>[]): string[] {
   return rows.map((row) => row.source_key);
 }

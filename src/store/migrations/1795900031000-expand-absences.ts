@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { dialectOfSource } from '../../db/databases.js';
+import { addMissingColumns } from './missing-columns.js';
 import { noWayBack } from './no-way-back.js';
 
 /**
@@ -17,11 +17,7 @@ export class ExpandAbsences1795900031000 implements MigrationInterface {
   name = 'ExpandAbsences1795900031000';
 
   async up(runner: QueryRunner): Promise<void> {
-    const { columns } = await dialectOfSource(runner.connection).schemaWords(runner);
-    const known = new Set((await runner.getTable('outbox_message'))?.columns.map(({ name }) => name));
-    // If each statement commits by itself, an interrupted run has left some of them.
-    for (const [name, type] of Object.entries(absenceColumns))
-      if (!known.has(name)) await runner.query(`ALTER TABLE outbox_message ADD COLUMN ${columns(`${name} ${type}`)}`);
+    await addMissingColumns(runner, 'outbox_message', absenceColumns);
   }
 
   down = noWayBack;

@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../../db/databases.js';
+import { addMissingColumns } from './missing-columns.js';
 import { noWayBack } from './no-way-back.js';
 
 /**
@@ -16,10 +17,8 @@ export class SweepUnderWay1795914001000 implements MigrationInterface {
   name = 'SweepUnderWay1795914001000';
 
   async up(runner: QueryRunner): Promise<void> {
-    const { columns, addCheck } = await dialectOfSource(runner.connection).schemaWords(runner);
-    const known = new Set((await runner.getTable('capture_cursor'))?.columns.map(({ name }) => name));
-    for (const [name, type] of Object.entries(sweepBegunColumns))
-      if (!known.has(name)) await runner.query(`ALTER TABLE capture_cursor ADD COLUMN ${columns(`${name} ${type}`)}`);
+    const { addCheck } = await dialectOfSource(runner.connection).schemaWords(runner);
+    await addMissingColumns(runner, 'capture_cursor', sweepBegunColumns);
     // The sweep has not come to its end: the next pass begins another one.
     await runner.query('UPDATE capture_cursor SET swept_at=NULL WHERE swept_at=0');
     await addCheck('capture_cursor', 'capture_cursor_swept', 'swept_at IS NULL OR swept_at>0');

@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../../db/databases.js';
+import { addMissingColumns } from './missing-columns.js';
 import { noWayBack } from './no-way-back.js';
 
 /**
@@ -21,10 +22,8 @@ export class PlaceOfTheKey1795914002000 implements MigrationInterface {
   name = 'PlaceOfTheKey1795914002000';
 
   async up(runner: QueryRunner): Promise<void> {
-    const { columns, addCheck } = await dialectOfSource(runner.connection).schemaWords(runner);
-    const known = new Set((await runner.getTable('outbox_message'))?.columns.map(({ name }) => name));
-    for (const [name, type] of Object.entries(keyPlaceColumns))
-      if (!known.has(name)) await runner.query(`ALTER TABLE outbox_message ADD COLUMN ${columns(`${name} ${type}`)}`);
+    const { addCheck } = await dialectOfSource(runner.connection).schemaWords(runner);
+    await addMissingColumns(runner, 'outbox_message', keyPlaceColumns);
     // In this order: MySQL sees what an earlier assignment has set.
     await runner.query(
       `UPDATE outbox_message SET key_in=CASE WHEN key_field='' THEN 'header' ELSE 'body' END, key_field=NULLIF(key_field, '')

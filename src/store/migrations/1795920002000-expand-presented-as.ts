@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { dialectOfSource } from '../../db/databases.js';
+import { addMissingColumns } from './missing-columns.js';
 import { noWayBack } from './no-way-back.js';
 
 /**
@@ -14,10 +14,7 @@ export class ExpandPresentedAs1795920002000 implements MigrationInterface {
   name = 'ExpandPresentedAs1795920002000';
 
   async up(runner: QueryRunner): Promise<void> {
-    const { columns } = await dialectOfSource(runner.connection).schemaWords(runner);
-    const known = new Set((await runner.getTable('outbox_message'))?.columns.map(({ name }) => name));
-    for (const [name, type] of Object.entries(presentedAsColumn))
-      if (!known.has(name)) await runner.query(`ALTER TABLE outbox_message ADD COLUMN ${columns(`${name} ${type}`)}`);
+    await addMissingColumns(runner, 'outbox_message', presentedAsColumn);
   }
 
   down = noWayBack;

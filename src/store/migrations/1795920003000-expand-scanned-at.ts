@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { dialectOfSource } from '../../db/databases.js';
+import { addMissingColumns } from './missing-columns.js';
 import { noWayBack } from './no-way-back.js';
 
 /**
@@ -13,10 +13,7 @@ export class ExpandScannedAt1795920003000 implements MigrationInterface {
   name = 'ExpandScannedAt1795920003000';
 
   async up(runner: QueryRunner): Promise<void> {
-    const { columns } = await dialectOfSource(runner.connection).schemaWords(runner);
-    const known = new Set((await runner.getTable('capture_cursor'))?.columns.map(({ name }) => name));
-    for (const [name, type] of Object.entries(scannedAtColumn))
-      if (!known.has(name)) await runner.query(`ALTER TABLE capture_cursor ADD COLUMN ${columns(`${name} ${type}`)}`);
+    await addMissingColumns(runner, 'capture_cursor', scannedAtColumn);
   }
 
   down = noWayBack;

@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOfSource } from '../../db/databases.js';
+import { addMissingColumns } from './missing-columns.js';
 import { noWayBack } from './no-way-back.js';
 
 /**
@@ -19,10 +20,8 @@ export class FirstSendKnownOrNot1795930000000 implements MigrationInterface {
   name = 'FirstSendKnownOrNot1795930000000';
 
   async up(runner: QueryRunner): Promise<void> {
-    const { columns, addCheck } = await dialectOfSource(runner.connection).schemaWords(runner);
-    const known = new Set((await runner.getTable('outbox_message'))?.columns.map(({ name }) => name));
-    for (const [name, type] of Object.entries(wasSentColumn))
-      if (!known.has(name)) await runner.query(`ALTER TABLE outbox_message ADD COLUMN ${columns(`${name} ${type}`)}`);
+    const { addCheck } = await dialectOfSource(runner.connection).schemaWords(runner);
+    await addMissingColumns(runner, 'outbox_message', wasSentColumn);
     await runner.query('UPDATE outbox_message SET was_sent=1 WHERE first_sent_at IS NOT NULL');
     await runner.query('UPDATE outbox_message SET first_sent_at=NULL WHERE first_sent_at<=1');
     await addCheck('outbox_message', 'outbox_message_first_sent', check);

@@ -68,7 +68,7 @@ class Puller {
 
   async pull(): Promise<{ isProven: boolean; pass: number }> {
     const { told, list } = this;
-    const unpaid = { customer: '', state: 'unpaid' };
+    const unpaid = { customer: null, state: 'unpaid' };
     await this.#inStore(clearStaging);
     this.reads = new Map();
     this.#pass = 1;
@@ -84,8 +84,8 @@ class Puller {
         const counts = await stagePage(tx, unpaid, state.pass, page);
         const after = afterPage(state, { rows: page.length, ...counts, total, isAnotherPage: false }, told.maxPasses);
         state = after.state;
-        if (state.pass > before) await forgetDueReads(tx, '');
-        if (after.verdict.kind !== 'more') await endGroup(tx, '', after.verdict.kind === 'proven' ? state.pass : null);
+        if (state.pass > before) await forgetDueReads(tx, null);
+        if (after.verdict.kind !== 'more') await endGroup(tx, null, after.verdict.kind === 'proven' ? state.pass : null);
         return after.verdict.kind;
       });
       this.#pass = state.pass;

@@ -28,13 +28,13 @@ onEveryStore('the invoice list', (kit) => {
     ...more,
   });
   const row = (one: Invoice): PageRow => ({ key: `=${one.invoice_no}`, invoice: one });
-  const unpaid = { customer: '', state: 'unpaid' };
+  const unpaid = { customer: null, state: 'unpaid' };
   const inStore = <T>(work: Parameters<typeof kit.store.transaction<T>>[1]) => kit.store.transaction('pull', work);
   /** Stages one page and swaps it in. */
   const swapRows = (rows: PageRow[], nowMs: number, isProven = true) =>
     inStore(async (tx) => {
       await stagePage(tx, unpaid, 1, rows);
-      await endGroup(tx, '', isProven ? 1 : null);
+      await endGroup(tx, null, isProven ? 1 : null);
       const counts = await swapInvoices(tx, nowMs);
       await clearStaging(tx);
       return counts;
@@ -95,7 +95,7 @@ onEveryStore('the invoice list', (kit) => {
     await swap([invoice('a'), invoice('b'), invoice('c'), invoice('d')], 1);
     const counts = await inStore(async (tx) => {
       await stagePage(tx, unpaid, 1, [row(invoice('d'))]);
-      await endGroup(tx, '', null);
+      await endGroup(tx, null, null);
       await stageOwnRead(tx, 'a', null, 'paid');
       await stageOwnRead(tx, 'b', null, null);
       await stageOwnRead(tx, 'c', invoice('c', { status: 'overdue' }), null);
@@ -149,7 +149,7 @@ onEveryStore('the invoice list', (kit) => {
           again: 0,
         });
         expect(await stagePage(tx, unpaid, 2, [row(invoice('late'))])).to.deep.equal({ fresh: 1, again: 1 });
-        await endGroup(tx, '', isProven ? 2 : null);
+        await endGroup(tx, null, isProven ? 2 : null);
         await swapInvoices(tx, 1);
         await clearStaging(tx);
       });
@@ -184,7 +184,7 @@ onEveryStore('the invoice list', (kit) => {
         again: 0,
       });
       expect(await stagePage(tx, unpaid, 1, [])).to.deep.equal({ fresh: 0, again: 0 });
-      await endGroup(tx, '', 1);
+      await endGroup(tx, null, 1);
       await swapInvoices(tx, 1);
       await clearStaging(tx);
     });
@@ -193,7 +193,7 @@ onEveryStore('the invoice list', (kit) => {
   });
 
   it('takes an invoice that stands on the lists of two states as it was read last', async () => {
-    const overdue = { customer: '', state: 'overdue' };
+    const overdue = { customer: null, state: 'overdue' };
     for (const [first, second, expected] of [
       [unpaid, overdue, 'overdue'],
       [overdue, unpaid, 'unpaid'],
@@ -201,7 +201,7 @@ onEveryStore('the invoice list', (kit) => {
       await inStore(async (tx) => {
         await stagePage(tx, first, 1, [row(invoice('a', { status: first.state }))]);
         await stagePage(tx, second, 1, [row(invoice('a', { status: second.state }))]);
-        await endGroup(tx, '', 1);
+        await endGroup(tx, null, 1);
         await swapInvoices(tx, 1);
         await clearStaging(tx);
       });
@@ -238,7 +238,7 @@ onEveryStore('the invoice list', (kit) => {
     await inStore(async (tx) => {
       await stagePage(tx, unpaid, 1, [row(invoice('a', { amount: 5 }))]);
       await stagePage(tx, { ...unpaid, state: 'overdue' }, 1, [odd]);
-      await endGroup(tx, '', 1);
+      await endGroup(tx, null, 1);
       expect(await swapInvoices(tx, 1)).to.deep.include({ added: 1 });
       await clearStaging(tx);
     });

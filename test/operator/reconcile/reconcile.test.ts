@@ -298,8 +298,8 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     const listed = findings.reduce((sum, one) => sum + BigInt(one.serviceTotal ?? 0) - BigInt(one.erpTotal ?? 0), 0n);
     expect((total?.serviceTotal ?? 0n) - (total?.erpTotal ?? 0n)).to.equal(listed);
     expect(total).to.include({ erpRecords: 19, serviceRecords: 19 });
-    expect(sums.filter(({ day }) => day === '')).to.have.length(1);
-    expect(sums.map(({ day }) => day)).to.deep.equal(['', '2026-10-01', '2026-10-02', '2026-10-03']);
+    expect(sums.filter(({ day }) => day === null)).to.have.length(1);
+    expect(sums.map(({ day }) => day)).to.deep.equal([null, '2026-10-01', '2026-10-02', '2026-10-03']);
   });
 
   itOnce('files amounts as numbers, also below zero, and what a spreadsheet would run as text', async () => {

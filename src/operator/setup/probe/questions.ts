@@ -66,13 +66,12 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
       if (isThrottled) this.budget.throttled.push(evidence);
       if (once || (!isThrottled && !notSent)) return evidence;
       if (this.signal?.aborted) throw new ProbeStopped('it was interrupted');
-      // A timer may end a moment early, and the gate would still be shut.
-      const waitMs = this.lease.lane.throttledUntilMs + 1 - this.context.nowMs();
-      if (waitMs <= 0 && !isThrottled) throw new ProbeStopped(evidence.problem ?? 'nothing may be sent');
+      const waitMs = this.lease.lane.throttledForMs(this.context.nowMs());
+      if (waitMs === 0 && !isThrottled) throw new ProbeStopped(evidence.problem ?? 'nothing may be sent');
       if (waitMs > longestWaitMs)
         throw new ProbeStopped(`the service wants us to wait for ${Math.ceil(waitMs / 1000)} s`);
       if (nth === maxTries) throw new ProbeStopped('the service says "slow down" again and again');
-      await this.context.clock.sleep(Math.max(0, waitMs), this.signal);
+      await this.context.clock.sleep(waitMs, this.signal);
     }
   }
 
