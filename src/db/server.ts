@@ -53,7 +53,12 @@ const goodbyeMs = 1_000;
 /** A socket for a driver, which connects and ends it. A server that is frozen never ends its side, so we do. */
 export function socketForDriver(): Socket {
   const socket = new Socket();
-  return socket.once('finish', () => setTimeout(() => socket.destroy(), goodbyeMs).unref());
+  return socket.once('finish', () => afterGoodbye(socket));
+}
+
+/** Ends a socket that its server has been told to end, and does not. */
+export function afterGoodbye(socket: Socket): void {
+  setTimeout(() => socket.destroy(), goodbyeMs).unref();
 }
 
 /** @throws what `late` makes when the work takes longer */

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { writeBackSettings } from '../../src/config/sections/write-back.js';
@@ -13,6 +14,7 @@ import { StoreError } from '../../src/store/store-error.js';
 import { openReader, orderRows, type ServerLab, spyOn } from '../erp/erp-lab.js';
 import { storeSettings } from '../store/store-settings.js';
 import { freePort } from '../support/free-port.js';
+import { waitFor } from '../support/wait-for.js';
 
 type Server = Extract<Settings['erp'], { host: string }>;
 const DAY = '2026-01-01 10:00:00';
@@ -133,7 +135,7 @@ export function serverContract(lab: ServerLab): void {
       });
     });
 
-  it('is unreachable while it is down or frozen, and there again for each when it is back', async function () {
+  it('is unreachable while it is down or frozen, there again for each when it is back, and let go of though frozen', async function () {
     this.timeout(120_000);
     const server = await lab.startServer();
     const opened: Party[] = [];
@@ -155,11 +157,28 @@ export function serverContract(lab: ServerLab): void {
       }
       expect(performance.now() - started).to.be.below(30_000);
       for (const one of opened) await one.ask().catch(() => one.ask());
+      await server.pause();
+      try {
+        for (const one of opened.splice(0)) await one.close();
+        const { port } = server.settings as Server;
+        await waitFor('the sockets are closed', async () => (await openSocketsTo(port)) === 0);
+      } finally {
+        server.resume();
+      }
     } finally {
       for (const one of opened) await one.close();
       await server.stop();
     }
   });
+
+  /** Sockets of this machine's programs on which a server at this port has been told nothing of an end. */
+  const openSocketsTo = async (port: number): Promise<number> => {
+    const rows = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((row) => row.trim().split(/ +/));
+    const established = '01';
+    return rows.filter(
+      ([, , remote = '', state]) => Number.parseInt(remote.split(':')[1] ?? '', 16) === port && state === established,
+    ).length;
+  };
 
   describe('for the ERP reader', () => {
     it('finds an order whose transaction was open when later ones were read', async () => {

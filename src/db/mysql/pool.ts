@@ -1,5 +1,7 @@
 import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
 import type * as Mysql from 'mysql2';
+import { afterGoodbye } from '../server.js';
 import { askOn, type MysqlSession, prepareSession } from './session.js';
 
 const setUpTimeoutMs = 10_000;
@@ -11,8 +13,20 @@ const setUpTimeoutMs = 10_000;
 export function mysqlDriver(session: MysqlSession): object {
   const mysql: typeof Mysql = createRequire(import.meta.url)('mysql2');
   return {
-    createPool(options: Mysql.PoolOptions) {
-      const pool = mysql.createPool(options);
+    createPool({ stream: open, ...options }: Mysql.PoolOptions & { stream: () => Socket }) {
+      const sockets = new Set<Socket>();
+      const stream = () => {
+        const socket = open();
+        sockets.add(socket);
+        return socket.once('close', () => sockets.delete(socket));
+      };
+      const pool = mysql.createPool({ ...options, stream });
+      const end = pool.end.bind(pool);
+      pool.end = (done) => {
+        // The driver says goodbye and leaves it to the server to end the sockets.
+        for (const socket of sockets) afterGoodbye(socket);
+        end(done);
+      };
       const prepared = new WeakSet<Mysql.PoolConnection>();
       const connect = pool.getConnection.bind(pool);
       pool.getConnection = (done) =>
