@@ -62,10 +62,10 @@ export class Requests {
 
   /** @returns how many requests it began; 1 also where others were faster, and there may be more at once */
   async claim({ room, backlogRoom, target }: Extract<Step, { do: 'claim' }>): Promise<number> {
-    const { context, claims, exchange } = this.parts;
+    const { context, claims } = this.parts;
     await context.thread.turn();
     this.#claimedAtMs = context.clock.monotonicMs();
-    const due = await this.#dispatcher.next({ room, backlogRoom, perSecond: target }, this.#listDue);
+    const due = await this.#dispatcher.next({ room, backlogRoom, perSecond: target }, listFor(this.parts));
     const ids = due.map(({ id }) => id);
     let claimed: ClaimedMessage[] = [];
     try {
@@ -75,8 +75,7 @@ export class Requests {
     }
     const patient = new Set(due.flatMap(({ id, isUrgent }) => (isUrgent ? [] : [id])));
     // In one turn: then they share the one look at the gate that none of them may do without.
-    for (const message of claimed)
-      exchange.begin(this.#settler, message, this.#send, { isPatient: patient.has(message.id) });
+    for (const message of claimed) this.#begin(message, { isPatient: patient.has(message.id) });
     this.#inVain = due.length > 0 && claimed.length === 0 ? this.#inVain + 1 : 0;
     const begun = claimed.length + (await this.#lookUpsBesides(Math.min(room - claimed.length, maxLookUps)));
     return begun === 0 && this.#inVain > 0 && this.#inVain <= mostInVain ? 1 : begun;
@@ -87,7 +86,7 @@ export class Requests {
    * that may be long after the service is back. @returns how many it began
    */
   async claimProbe(): Promise<number> {
-    const { context, claims, exchange, options } = this.parts;
+    const { context, claims, options } = this.parts;
     const inDoubt = await context.store.read('count what is in doubt', (tx) => countInDoubt(tx));
     const probe = this.#probes++;
     for (const kind of probeOrder(probe, inDoubt)) {
@@ -102,7 +101,7 @@ export class Requests {
       );
       const [message] = await claims.claim(id === null ? [] : [id], 'ever');
       if (!message) continue;
-      exchange.begin(this.#settler, message, this.#send, { isProbe: true });
+      this.#begin(message, { isProbe: true });
       return 1;
     }
     return 0;
@@ -113,16 +112,12 @@ export class Requests {
     return this.#lookUps.begin(maxLookUps);
   }
 
-  readonly #listDue: ListDue = (most, mostOfBacklog, isForAll = false) => {
-    const { context, claims, lease, options } = this.parts;
-    const list: ListDue = (...wider) => listDue(context, wider, options.scope, claims.resends);
-    // A list for all nodes sees to it by itself that they do not reach for the same.
-    const membership = isForAll ? null : lease.membership;
-    return membership?.part([most, mostOfBacklog], list) ?? list(most, mostOfBacklog);
-  };
+  #begin(message: ClaimedMessage, manner: Manner): void {
+    // Made when its turn comes, so that what waits is little.
+    this.parts.exchange.begin(this.#settler, message, (one, how) => this.#send(one, how), manner);
+  }
 
-  /** Called when its turn comes, so that what waits is little. */
-  readonly #send = (message: ClaimedMessage, { isProbe = false, isPatient = false }: Manner) => {
+  #send(message: ClaimedMessage, { isProbe = false, isPatient = false }: Manner) {
     const { entity, operation, idempotencyKey, method, body, keyField } = message;
     const { record, total, boundServiceId: serviceId } = message;
     const gate = this.parts.gate.of('deliver', isProbe, message);
@@ -130,7 +125,7 @@ export class Requests {
     const isRepeated = message.wasSent === 1 && message.invalidAnswers === 0;
     const frozen = { idempotencyKey, method, body, keyField, record, total, serviceId, isRepeated };
     return this.parts.client.send({ entity, operation, ...frozen, gate, isProbe, priority: isPatient ? -1 : 0 });
-  };
+  }
 
   /** Looking for look-ups is a transaction: where none was found, it is left out for a while, or until there is a conflict. */
   async #lookUpsBesides(room: number): Promise<number> {
@@ -143,4 +138,14 @@ export class Requests {
     this.#lookUpsAtMs = now + maxIdleMs;
     return 0;
   }
+}
+
+/** Lists what is due for this process: in a cluster its own part first. */
+function listFor({ context, claims, lease, options }: DeliveryParts): ListDue {
+  const list: ListDue = (...wider) => listDue(context, wider, options.scope, claims.resends);
+  return async (most, mostOfBacklog, isForAll = false) => {
+    // A list for all nodes sees to it by itself that they do not reach for the same.
+    const membership = isForAll ? null : lease.membership;
+    return membership?.part([most, mostOfBacklog], list) ?? list(most, mostOfBacklog);
+  };
 }
