@@ -52,6 +52,8 @@ export interface OperatorContext {
   serviceId: string | null;
   /** The entities whose records the service can be asked for. */
   canLookUp: readonly Entity[];
+  /** The service knows customers by their code, which a change may give another value. */
+  isCodeId: boolean;
 }
 
 export type OperatorDecision =
@@ -144,14 +146,19 @@ function discard({ state, wasSent }: OperatedMessage): OperatorDecision {
   return { to: 'discarded' };
 }
 
-function resolveDelivered(message: OperatedMessage, { serviceId }: OperatorContext): OperatorDecision {
+function resolveDelivered(message: OperatedMessage, { serviceId, isCodeId }: OperatorContext): OperatorDecision {
+  const { entity, operation, customerCode, boundServiceId } = message;
   if (isOtherRecord(message)) return refuse('key_of_other_record');
   if (!mayExist(message)) return refuse(whyNothingInDoubt(message));
-  const id = serviceId ?? message.boundServiceId ?? (message.entity === 'customer' ? message.customerCode : null);
+  // Where the code is the id, a change of the code that has arrived moves the record: its old code may be another customer's.
+  const isMoved = isCodeId && operation === 'update' && customerCode !== null && boundServiceId !== null;
+  if (isMoved && customerCode !== boundServiceId)
+    return refuse({ code: 'moves_to_code', from: boundServiceId, to: customerCode });
+  const id = serviceId ?? boundServiceId ?? (entity === 'customer' ? customerCode : null);
   if (id === null) return refuse('needs_service_id');
   // The service has one id for a record, and an update never moves it.
-  if (message.boundServiceId !== null && message.boundServiceId !== id)
-    return refuse({ code: 'other_service_id', serviceId: message.boundServiceId, said: id });
+  if (boundServiceId !== null && boundServiceId !== id)
+    return refuse({ code: 'other_service_id', serviceId: boundServiceId, said: id });
   return { to: 'delivered', serviceId: id };
 }
 

@@ -132,9 +132,9 @@ const doubtfulUpdate = `m.operation='update' AND EXISTS
                   AND d.revision<m.revision AND d.revision>w.revision AND d.operation='update'
                   AND d.park_class IN ('unproven','conflict') AND d.was_sent=1)`;
 
-/** An open message of an order's customer. */
+/** An open message of an order's customer that may bring another code. A removal brings none, and waits for the order itself. */
 const openCustomer = `EXISTS
-              (SELECT 1 FROM outbox_message u WHERE u.source_key=m.customer_key AND u.entity='customer'
+              (SELECT 1 FROM outbox_message u WHERE u.source_key=m.customer_key AND u.entity='customer' AND u.operation<>'delete'
                   AND u.state IN ('pending','sending','in_doubt'))`;
 
 /** Characters that one claim composes and hashes, in one turn of the event loop and within its transaction. The rest comes next. */

@@ -20,6 +20,7 @@ const context: OperatorContext = {
   replaysRefusals: false,
   serviceId: null,
   canLookUp: ['order'],
+  isCodeId: true,
 };
 
 const message: OperatedMessage = {
@@ -212,6 +213,20 @@ describe('an operator’s action on a message', () => {
         said: 'ord_8',
       });
     });
+  });
+
+  it('resolve --delivered moves no customer whose code is its id: its old code may be another one by now', () => {
+    const change = { entity: 'customer', operation: 'update', boundServiceId: 'K1', customerCode: 'K9' } as const;
+    const parked = at('parked', 'unproven', change);
+    for (const serviceId of [null, 'K1', 'K9'])
+      expect(whyNot(decide('delivered', parked, { serviceId }))).to.deep.equal({
+        code: 'moves_to_code',
+        from: 'K1',
+        to: 'K9',
+      });
+    const delivered = { to: 'delivered', serviceId: 'K1' };
+    expect(decide('delivered', { ...parked, customerCode: 'K1' })).to.deep.equal(delivered);
+    expect(decide('delivered', parked, { isCodeId: false })).to.deep.equal(delivered);
   });
 
   describe('resolve --not-delivered', () => {

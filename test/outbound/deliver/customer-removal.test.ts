@@ -36,6 +36,33 @@ onSqliteLabAnd('mysql', 'the removal of a customer', (kit) => {
     expect(lab.sandbox.ledger().orders).to.have.length(1);
   });
 
+  it('is waited for by no order that names another code: that order goes to a person, and the removal out', async () => {
+    const lab = await kit.start({ customers: 1, orders: 1, settings });
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    await lab.changeErp("UPDATE customers SET customer_no='K-NEW' WHERE id=1");
+    await lab.capture({ sweep: true });
+    const update = "entity='customer' AND operation='update'";
+    // A person has confirmed the new code, and the service fails at it.
+    await kit.rows(
+      `UPDATE outbox_message SET state='in_doubt', park_class=NULL, was_sent=1, first_sent_at=${Date.now()}, waits_for=NULL, next_attempt_at=9000000000000 WHERE ${update}`,
+    );
+    await lab.changeErp("UPDATE customers SET country='XX'");
+    await lab.capture({ sweep: true });
+    await kit.rows(
+      `UPDATE outbox_message SET state='parked', park_class='unproven', waits_for='person', next_attempt_at=NULL WHERE ${update}`,
+    );
+    await lab.deliver({ retryHorizonMs: 300 });
+    const rows = await kit.rows(
+      "SELECT entity, state, park_class FROM outbox_message WHERE operation<>'create' ORDER BY id",
+    );
+    expect(rows).to.deep.equal([
+      { entity: 'customer', state: 'parked', park_class: 'unproven' },
+      { entity: 'order', state: 'parked', park_class: 'held' },
+      { entity: 'customer', state: 'delivered', park_class: null },
+    ]);
+  });
+
   it('leaves an order in doubt that can never go any more counted as stranded', async () => {
     await start();
     await kit.rows("DELETE FROM binding WHERE entity='customer'");
