@@ -19,6 +19,8 @@ const steadyMs = 10_000;
 const longestSlowDownMs = 1_000;
 /** After so long in which Redis names nothing, and the same message is due first, the store is asked: beside what a limit takes. */
 const unnamedMs = 3_000;
+/** After so many turns in a row of whose messages none could be claimed, what waits in Redis is of the past. */
+const mostInVain = 2;
 /** A person is told after so long. A restart takes seconds. */
 const tellAfterMs = 30_000;
 
@@ -55,6 +57,9 @@ export class ClusterDispatcher implements Dispatcher {
   #warnedOf: string | null = null;
   /** The message that is due first while Redis names nothing, and the time since then. */
   #unnamed: { first: string; since: number } | null = null;
+  /** Turns in a row in which Redis named messages that were all gone, and whether the last one named any. */
+  #inVain = 0;
+  #hasNamed = false;
   readonly #node: string;
 
   constructor(private readonly context: DispatchContext) {
@@ -65,6 +70,7 @@ export class ClusterDispatcher implements Dispatcher {
 
   async next(space: Space, listDue: ListDue): Promise<DueClaim[]> {
     const claims = await this.#shared(space, listDue);
+    this.#hasNamed = claims !== null && claims.length > 0;
     if (claims !== null) return claims;
     void this.#reopen();
     return this.#store.next(space, listDue);
@@ -72,6 +78,7 @@ export class ClusterDispatcher implements Dispatcher {
 
   claimed(count: number): void {
     this.#store.claimed(count);
+    if (this.#hasNamed) this.#inVain = count === 0 ? this.#inVain + 1 : 0;
     this.#finishing = this.#ask((queue) => queue.finish());
   }
 
@@ -100,6 +107,7 @@ export class ClusterDispatcher implements Dispatcher {
   /** null: Redis is no help at the moment. */
   async #shared(space: Space, listDue: ListDue): Promise<DueClaim[] | null> {
     const wantsMore = await this.#ask((queue) => queue.wantsMore(space));
+    if (this.#inVain >= mostInVain) return this.#withheld('Redis names only messages that are gone');
     let first: string | null = null;
     if (wantsMore) {
       // The store's own faults are the caller's matter.
@@ -110,22 +118,27 @@ export class ClusterDispatcher implements Dispatcher {
     }
     const claims = await this.#ask((queue) => queue.take(space));
     if (claims === null || claims.length > 0) this.#unnamed = null;
-    else if (wantsMore && (await this.#isWithheld(first))) return null;
+    else if (wantsMore && this.#isWithheld(first)) return this.#withheld('Redis names nothing of what is due');
     return claims;
   }
 
+  /** The store is asked in this turn, and the queue begins anew. */
+  async #withheld(because: string): Promise<null> {
+    this.#unnamed = null;
+    this.#inVain = 0;
+    this.context.log.warn(`${because}: what is due is read from the store, and the queue begins anew`);
+    await this.#ask((queue) => queue.beginAnew());
+    return null;
+  }
+
   /** True if this is due first and Redis names it to no node, for longer than a limit or another node may need for it. */
-  async #isWithheld(first: string | null): Promise<boolean> {
+  #isWithheld(first: string | null): boolean {
     const { clock, settings } = this.context;
     const now = clock.monotonicMs();
     if (first === null) this.#unnamed = null;
     else if (this.#unnamed?.first !== first) this.#unnamed = { first, since: now };
     const patienceMs = unnamedMs + RedisQueue.longestRestMs(settings.service);
-    if (this.#unnamed === null || now - this.#unnamed.since < patienceMs) return false;
-    this.#unnamed = null;
-    this.context.log.warn('Redis names nothing of what is due: it is read from the store, and its queue is released');
-    await this.#ask((queue) => queue.release());
-    return true;
+    return this.#unnamed !== null && now - this.#unnamed.since >= patienceMs;
   }
 
   /** Never throws. null: there was no answer, and from now on Redis is not asked. */

@@ -150,8 +150,12 @@ export class RedisQueue {
     return coarseLimit(limits).duration;
   }
 
-  /** Ends what keeps every node from fetching: a pause from a dashboard, or a limit that does not end. */
-  async release(): Promise<void> {
+  /**
+   * Drops what waits, which may be of the past, and ends what keeps every node from fetching: a pause from a dashboard, or a limit
+   * that does not end, or that messages which are gone have used up.
+   */
+  async beginAnew(): Promise<void> {
+    await this.queue.drain();
     await this.queue.resume();
     await this.queue.removeRateLimitKey();
   }

@@ -189,6 +189,24 @@ describe('the dispatchers', () => {
     await waitFor('the other one goes on', async () => (await turn(other, due)).named.length > 0);
   });
 
+  it('drop what Redis names of the past, such as an old copy, and go on from the store at once', async () => {
+    const past = new Due({ news: 1_000 });
+    const node = await cluster();
+    const wide = { room: 100, backlogRoom: 50, perSecond: 1_000 };
+    await node.next({ ...wide, room: 1 }, past.list);
+    node.claimed(1);
+    const due = new Due({});
+    due.add(...Array.from({ length: 5 }, (_, n) => ({ id: 5_000 + n, isBacklog: false })));
+    const inVain: number[] = [];
+    while (due.left > 0 && inVain.length < 8) inVain.push((await turn(node, due, wide)).named.length);
+    expect(due.left, `turns that named ${inVain}`).to.equal(0);
+    await waitFor('nothing of the past to be left', async () => {
+      due.add({ id: 6_000, isBacklog: false });
+      const { named } = await turn(node, due, wide);
+      return named.length > 0 && named.every(({ id }) => id >= 5_000);
+    });
+  });
+
   it('leave what a dead node had fetched to the others', async () => {
     const { server } = redis;
     const due = new Due({ news: 20 });
