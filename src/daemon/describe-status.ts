@@ -102,6 +102,15 @@ function delivererInWords({ lease, nodes, daemons, notLive }: Status, ago: Ago):
 }
 
 function nodeInWords(node: NodeView, notLive: string | null, ago: Ago): string {
+  if (node.standsBy !== null) {
+    const standsBy = {
+      code: 'node_stands_by',
+      node: node.name,
+      process: node.holder ?? '',
+      why: node.standsBy,
+    } as const;
+    return `${tell(standsBy)} (since ${ago(node.sinceAt)})`;
+  }
   if (node.state === 'left') return `node ${node.name} has left, ${ago(node.beatAt)}`;
   if (node.state !== 'at work') return `node ${node.name} stopped without a word, ${ago(node.beatAt)}`;
   return clauses(

@@ -23,7 +23,7 @@ import { type JobRun, listJobRuns, readBrakes, readCursor } from '../store/job-r
 import { listPauses, pauseFact } from '../store/lane-pauses.js';
 import { readLease } from '../store/lease.js';
 import { doAllRest, nodeTroubles } from '../store/node-troubles.js';
-import { limitsUsedUpUntil, viewNodes } from '../store/nodes.js';
+import { byThisClock, limitsUsedUpUntil, viewNodes } from '../store/nodes.js';
 import type { Tx } from '../store/store.js';
 import { tell, tellWhole } from '../words/words.js';
 import { detailsOf, longestWait, silence } from './watch-alerts.js';
@@ -78,7 +78,7 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     notLive: await goLiveProblem(tx, settings, erpIdentity),
     lease: await readLease(tx, 'service'),
     /** Nodes that deliver together, and those that were there lately. */
-    nodes: await viewNodes(tx),
+    nodes: (await viewNodes(tx)).map((node) => byThisClock(node, nowMs)),
     /** Daemons that started and did not say that they stopped: the holder, standbys, and daemons that were killed. */
     daemons: await startedDaemons(tx, 5),
     /** In force now. An outage stays on record, and only probes go out, until the service answers. */

@@ -5,8 +5,10 @@ import type { Elapsed } from './elapsed-time.js';
 import type { Tx } from './store.js';
 
 /** `service` is that of the one deliverer, `node/…` that of one of several that share the store; one of these has `leader`. */
-export type LeaseName = InSource<'capture'> | 'service' | 'write-back' | 'leader' | NodeLeaseName;
+export type LeaseName = InSource<'capture'> | 'service' | 'write-back' | 'leader' | NodeLeaseName | StandByName;
 export type NodeLeaseName = `node/${string}`;
+/** The row of a process that stands by: nobody's lease. */
+export type StandByName = `standby/${string}`;
 
 /** The longest lease that the settings allow (`delivery.leaseSeconds`). */
 export const longestLeaseMs = 600_000;

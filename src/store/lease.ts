@@ -1,3 +1,4 @@
+import type { StandsBy } from '../model/facts/alerts.js';
 import { type Clock, systemClock } from './clock.js';
 import { type Clocks, noteElapsed, readElapsed } from './elapsed-time.js';
 import { refuseOlderStore } from './last-lines.js';
@@ -32,6 +33,8 @@ export type LeaseAnswer =
       holder: string;
       /** Milliseconds until the lease may be taken over. */
       freeInMs: number;
+      /** Why it stands by beside nodes; absent: there are none. */
+      why?: StandsBy;
     };
 
 /** Another process holds the lease now: this one must not write or send any more. */
@@ -131,11 +134,10 @@ export class Lease {
         for (const one of [row, ...nodes]) {
           const occupant = await occupantOf(tx, one, ended);
           if (occupant === null) continue;
-          const who = 'share' in one ? ` (node ${nodeNameOf(one)} of a cluster)` : '';
-          return {
-            answer: { held: false, holder: `${occupant.holder}${who}`, freeInMs: occupant.freeInMs },
-            ended: occupant.ended,
-          };
+          const { holder, freeInMs, ended: wasLast } = occupant;
+          if (!('share' in one)) return { answer: { held: false, holder, freeInMs }, ended: wasLast };
+          const who = `${holder} (node ${nodeNameOf(one)} of a cluster)`;
+          return { answer: { held: false, holder: who, freeInMs, why: { code: 'alone' } }, ended: wasLast };
         }
         await endLeases(tx, nodes);
         const epoch = row.epoch + 1;

@@ -5,6 +5,11 @@ import type { NodeView } from './nodes.js';
 /** From here on people are told that the clock of a node is off. */
 const tellOffMs = 5_000;
 
+/** A node says about once a second that it is there. */
+const tellSilentMs = 5_000;
+/** Longer than most leases: a name may be that of a dead process for so long. */
+const tellStandByMs = 60_000;
+
 export interface NodeTrouble {
   node: string;
   cause: AlertCause;
@@ -15,7 +20,17 @@ export interface NodeTrouble {
 export function nodeTroubles(nodes: readonly NodeView[]): NodeTrouble[] {
   const working = nodes.filter(({ state }) => state === 'at work');
   const leader = working.find(({ leads }) => leads);
-  return working.flatMap((node) => [...troublesOf(node, leader ?? node), ...wayTroubleOf(node, working)]);
+  return [
+    ...working.flatMap((node) => [...troublesOf(node, leader ?? node), ...wayTroubleOf(node, working)]),
+    ...nodes.flatMap(standByOf),
+  ];
+}
+
+/** One that stands by for longer than a dead node keeps its lease does not join by itself. */
+function standByOf({ name: node, holder, standsBy: why, sinceAt, lookedAt }: NodeView): NodeTrouble[] {
+  if (why === null || holder === null || lookedAt - (sinceAt ?? lookedAt) < tellStandByMs) return [];
+  const message = { code: 'node_stands_by', node, process: holder, why } as const;
+  return [{ node, cause: `node.${node}.standby`, message }];
 }
 
 /** True if there are nodes, and each of them rests. Pure. */
@@ -34,10 +49,12 @@ function wayTroubleOf({ name: node, rests, cannotSend }: NodeView, working: read
 }
 
 function troublesOf(
-  { name: node, clockLeadMs, rests, settings, cannotLead, leads }: NodeView,
+  { name: node, clockLeadMs, rests, settings, cannotLead, leads, beatAt, lookedAt }: NodeView,
   leader: NodeView,
 ): NodeTrouble[] {
   const found: NodeTrouble[] = [];
+  if (beatAt !== null && lookedAt - beatAt > tellSilentMs)
+    found.push({ node, cause: `node.${node}.silent`, message: { code: 'node_silent', node } });
   if (Math.abs(clockLeadMs) > tellOffMs) {
     const aheadSeconds = Math.round(clockLeadMs / 1_000);
     const message = { code: 'node_clock_off', node, aheadSeconds, rests: rests === 'clock' } as const;

@@ -1,7 +1,8 @@
 import { hostname } from 'node:os';
-import type { SettingsPart } from '../model/facts/alerts.js';
+import type { SettingsPart, StandsBy } from '../model/facts/alerts.js';
 import type { PartFact } from '../model/facts/fact-of.js';
 import { isOutside, shortened } from '../model/outside.js';
+import { version } from '../model/version.js';
 import type { AlertCause } from './alerts.js';
 import type { Clocks } from './elapsed-time.js';
 import { afterLastWords, Lease, type LeaseAnswer, systemClocks } from './lease.js';
@@ -18,6 +19,7 @@ import {
   nodeNameOf,
   occupantOf,
   readNodes,
+  type StandByName,
   thisProcess,
 } from './lease-rows.js';
 import type { Store, Tx } from './store.js';
@@ -72,7 +74,11 @@ export interface NodeView {
   /** Its process; that of one that is gone is not known any more. */
   holder: string | null;
   /** `silent`: its time is over, and no other node has noticed yet. */
-  state: 'at work' | 'silent' | 'gone' | 'left';
+  state: 'at work' | 'silent' | 'gone' | 'left' | 'standing by';
+  /** Why it stands by, or null. */
+  standsBy: StandsBy | null;
+  /** The time of the store's clock when it was looked at. */
+  lookedAt: number;
   leads: boolean;
   version: string | null;
   sinceAt: number | null;
@@ -96,18 +102,35 @@ function stateOf(row: NodeRow): NodeView['state'] {
   return msLeft(row) > 0 ? 'at work' : 'silent';
 }
 
-/** Every node that there is or was lately; none where the store has a deliverer that shares it with none. */
+/** Every node that there is or was lately, and those that stand by; none where the store has a deliverer that shares it with none. */
 export async function viewNodes(tx: Tx): Promise<NodeView[]> {
-  const rows = await readNodes(tx);
-  const leader = rows.length === 0 ? null : await readLeader(tx);
-  return rows.map((row) => {
+  // One that only stood by has had no epoch.
+  const rows = (await readNodes(tx)).filter(({ epoch }) => epoch > 0);
+  if (rows.length === 0) return [];
+  const leader = await readLeader(tx);
+  const standBys = (await readStandBys(tx)).map((row): NodeView => {
+    const { process, why } = JSON.parse(row.share) as { process: string; why: StandsBy };
+    return {
+      ...inNoCluster,
+      name: row.name.slice(standByName('').length),
+      holder: process,
+      state: 'standing by',
+      standsBy: why,
+      lookedAt: row.now,
+      version: row.version,
+      sinceAt: row.sinceAt,
+    };
+  });
+  const nodes = rows.map((row): NodeView => {
     const share = shareOf(row);
     const state = stateOf(row);
     const limits = (share?.limits ?? '').split(', ');
     return {
+      ...inNoCluster,
       name: nodeNameOf(row),
       holder: row.holder,
       state,
+      lookedAt: row.now,
       leads: state === 'at work' && row.epoch === leader,
       version: row.version,
       sinceAt: row.sinceAt,
@@ -122,6 +145,34 @@ export async function viewNodes(tx: Tx): Promise<NodeView[]> {
       hasNoPlace: share?.places.includes(0) ?? false,
     };
   });
+  return [...nodes, ...standBys];
+}
+
+/** What is so of a process that has no part in the cluster. */
+const inNoCluster = {
+  standsBy: null,
+  leads: false,
+  beatAt: null,
+  places: [],
+  usedUpUntil: null,
+  clockLeadMs: 0,
+  settings: {},
+  cannotLead: null,
+  rests: null,
+  cannotSend: null,
+  hasNoPlace: false,
+} satisfies Partial<NodeView>;
+
+/** The same with times by this machine's clock, not by the store's. Pure. */
+export function byThisClock(node: NodeView, nowMs: number): NodeView {
+  const shifted = (time: number | null) => time && time + nowMs - node.lookedAt;
+  return {
+    ...node,
+    lookedAt: nowMs,
+    sinceAt: shifted(node.sinceAt),
+    beatAt: shifted(node.beatAt),
+    usedUpUntil: shifted(node.usedUpUntil),
+  };
 }
 
 /** Until when no node may send, because a long limit is used up; null: one may. Pure. */
@@ -191,7 +242,12 @@ export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = s
       const alone = await occupantOf(tx, rows.service, ended);
       if (alone)
         return {
-          answer: { held: false, holder: `${alone.holder} (no node of a cluster)`, freeInMs: alone.freeInMs },
+          answer: {
+            held: false,
+            holder: `${alone.holder} (no node of a cluster)`,
+            freeInMs: alone.freeInMs,
+            why: { code: 'alone' },
+          },
           ended: alone.ended,
         };
       await endLeases(tx, [rows.service]);
@@ -200,7 +256,12 @@ export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = s
       const double = await occupantOf(tx, mine, ended);
       if (double)
         return {
-          answer: { held: false, holder: `${double.holder} (also node ${one.node})`, freeInMs: double.freeInMs },
+          answer: {
+            held: false,
+            holder: `${double.holder} (also node ${one.node})`,
+            freeInMs: double.freeInMs,
+            why: { code: 'name_taken' },
+          },
           ended: double.ended,
         };
       const others = rows.nodes.filter((row) => row.name !== name);
@@ -208,7 +269,8 @@ export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = s
         const stranger = others.find((row) => isHeld(row) && (of(shareOf(row)) ?? of(one)) !== of(one));
         if (!stranger) continue;
         const holder = `${stranger.holder} (node ${nodeNameOf(stranger)}, which has other ${setting})`;
-        return { answer: { held: false, holder, freeInMs: msLeft(stranger) }, ended: null };
+        const why = { code: 'other_settings', node: nodeNameOf(stranger), setting } as const;
+        return { answer: { held: false, holder, freeInMs: msLeft(stranger), why }, ended: null };
       }
       // Other nodes count the places of its last process until they have rested. That process stays in the row, so that another node
       // takes over from it: this one may be stopped before it has joined.
@@ -219,7 +281,8 @@ export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = s
       const goneMs = releasedAt === null ? withoutRelease : mine.now - releasedAt;
       if (goneMs < one.restMs) {
         const holder = `node ${one.node} itself, whose last requests still count`;
-        return { answer: { held: false, holder, freeInMs: one.restMs - goneMs }, ended: null };
+        const why = { code: 'own_requests' } as const;
+        return { answer: { held: false, holder, freeInMs: one.restMs - goneMs, why }, ended: null };
       }
       const epoch = rows.service.epoch + 1;
       const share: Share = {
@@ -239,10 +302,47 @@ export async function joinCluster(store: Store, one: NewNode, clocks: Clocks = s
       await tx.run("DELETE FROM lease WHERE name LIKE 'node/%' AND holder IS NULL AND released_at<?", [
         mine.now - rememberMs,
       ]);
+      await tx.run("DELETE FROM lease WHERE name=? OR (name LIKE 'standby/%' AND expires_at<?)", [
+        standByName(one.node),
+        mine.now - rememberMs,
+      ]);
       const lease = new Lease(store, clocks, { name, epoch, leaseMs: one.leaseMs, askedAtMonotonicMs: askedAt });
       return { answer: { held: true, lease, idleMs: null, ended: endedHolder(mine) }, ended: null };
     });
   });
+}
+
+const standByName = (node: string): StandByName => `standby/${node}`;
+/** A process that stands by asks again within two seconds. */
+const standByMs = 10_000;
+
+/** Puts on record that a process stands by beside nodes, for those who look at them. */
+export async function noteStandBy(store: Store, node: string, process: string, why: StandsBy): Promise<void> {
+  await store.transaction('say that this node stands by', async (tx) => {
+    const name = standByName(node);
+    await insertRow(tx, name);
+    await tx.run(
+      `UPDATE lease SET since_at=CASE WHEN expires_at>${tx.nowMs} THEN since_at ELSE ${tx.nowMs} END,
+              expires_at=${tx.nowMs}+?, version=?, share=? WHERE name=?`,
+      [standByMs, version, JSON.stringify({ process, why }), name],
+    );
+  });
+}
+
+interface StandByRow {
+  name: StandByName;
+  sinceAt: number;
+  version: string | null;
+  share: string;
+  now: number;
+}
+
+/** Processes that stand by at this moment. */
+function readStandBys(tx: Tx): Promise<StandByRow[]> {
+  return tx.rows<StandByRow>(
+    `SELECT name, since_at, version, share, ${tx.nowMs} AS now FROM lease
+      WHERE name LIKE 'standby/%' AND expires_at>${tx.nowMs} ORDER BY name`,
+  );
 }
 
 type ServiceRow = NonNullable<Awaited<ReturnType<typeof lockRow>>>;

@@ -248,6 +248,8 @@ onAnyLab('the remedy of an alert', (kit) => {
     write_back_moves_changed_at: 'elsewhere',
     node_cannot_lead: 'elsewhere',
     node_cannot_send: 'elsewhere',
+    node_stands_by: 'elsewhere',
+    node_silent: 'elsewhere',
     node_clock_off: 'elsewhere',
     node_settings_differ: 'elsewhere',
     redis_away: 'elsewhere',

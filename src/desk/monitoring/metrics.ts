@@ -6,6 +6,7 @@ import { readMilestones } from '../../operator/figures/read-milestones.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type RequestEnded, requestEnded } from '../../ops/request-ended.js';
 import { listPauses } from '../../store/lane-pauses.js';
+import { nodeTroubles } from '../../store/node-troubles.js';
 import { viewNodes } from '../../store/nodes.js';
 
 /** Gauges of the backlog stop here, so that reading them stays cheap while a million messages wait. */
@@ -36,6 +37,11 @@ export class Metrics {
     'state',
     'leads',
   ]);
+  readonly #troubles = this.#gauge(
+    'waybill_node_trouble',
+    '1 while something keeps a node from doing what a node should.',
+    ['node', 'trouble'],
+  );
   readonly #proven = this.#gauge('waybill_pull_proven', '1: the last pull of invoices was proven; 0: it was not.');
   readonly #minute = this.#gauge('waybill_requests_last_minute', 'Requests to the service in the last minute.');
   readonly #limit = this.#gauge(
@@ -100,8 +106,11 @@ export class Metrics {
       milestones: await readMilestones(tx),
       lastMinute: await countLastMinute(tx, nowMs, 20_000),
     }));
-    for (const gauge of [this.#backlog, this.#oldest, this.#pauses, this.#ages, this.#nodes]) gauge.reset();
+    for (const gauge of [this.#backlog, this.#oldest, this.#pauses, this.#ages, this.#nodes, this.#troubles])
+      gauge.reset();
     for (const { name: node, state, leads } of nodes) this.#nodes.set({ node, state, leads: String(leads) }, 1);
+    for (const { node, cause } of nodeTroubles(nodes))
+      this.#troubles.set({ node, trouble: cause.slice(`node.${node}.`.length) }, 1);
     for (const state of ['pending', 'sending', 'in_doubt', 'parked'])
       for (const entity of ['customer', 'order'])
         this.#backlog.set(

@@ -8,6 +8,16 @@ import type { LeftFact } from './records.js';
 /** A part of the settings that nodes of a cluster should have alike. */
 export type SettingsPart = 'installation' | 'address' | 'mapping' | 'sources' | 'keys' | 'quiet_hours';
 
+/** Why a process does not join the nodes at work. */
+export type StandsBy =
+  /** Another process has its name. */
+  | { code: 'name_taken' }
+  /** A deliverer shares the store with none, or this is one and there are nodes. */
+  | { code: 'alone' }
+  | { code: 'other_settings'; node: string; setting: string }
+  /** Its last process was ended, and the service still counts that one's requests. */
+  | { code: 'own_requests' };
+
 /** Something that a person should know of. The default source is null. */
 export interface AlertFacts {
   /** `until`: null where only a person ends it. */
@@ -65,6 +75,10 @@ export interface AlertFacts {
   node_clock_off: { node: string; aheadSeconds: number; rests: boolean };
   /** A node rests for what it alone has met on its way to the service. `others`: nodes that go on. */
   node_cannot_send: { node: string; cause: 'credential' | 'outage'; others: readonly string[]; failure: PartFact };
+  /** A process has stood by for longer than a node that is gone keeps its lease. */
+  node_stands_by: { node: string; process: string; why: StandsBy };
+  /** A node that should be at work has not said so for some seconds. */
+  node_silent: { node: string };
   /** A node has failed to read the ERP, and another one leads instead. */
   node_cannot_lead: { node: string; leader: string; failure: PartFact };
   /** A node has other settings than the one that leads. */

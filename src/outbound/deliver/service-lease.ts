@@ -7,7 +7,7 @@ import { longestRestMs, type RateLimiter } from '../../service/rate-limit/rate-l
 import { noReason } from '../../store/clock.js';
 import { Lease, LeaseLost } from '../../store/lease.js';
 import { type EndedHolder, readNodes } from '../../store/lease-rows.js';
-import { isHeld, joinCluster, leaveCluster, nodeNameHere } from '../../store/nodes.js';
+import { isHeld, joinCluster, leaveCluster, nodeNameHere, noteStandBy } from '../../store/nodes.js';
 import type { Tx } from '../../store/store.js';
 import { limitsInWords, Membership, sourcesInWords } from './cluster/membership.js';
 import { settingsHashes } from './cluster/settings-hashes.js';
@@ -175,7 +175,10 @@ export class ServiceLease {
       as === 'node' && cluster.enabled
         ? await joinCluster(store, node, context)
         : await Lease.acquire(store, 'service', holder, leaseMs, context);
-    if (!answer.held) return { holder: answer.holder, freeInMs: answer.freeInMs };
+    if (!answer.held) {
+      if (as === 'node' && answer.why) await noteStandBy(store, node.node, holder, answer.why);
+      return { holder: answer.holder, freeInMs: answer.freeInMs };
+    }
     killPoint('after-lease');
     const kept = new ServiceLease(context, answer.lease);
     try {

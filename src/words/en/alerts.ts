@@ -1,4 +1,4 @@
-import type { AlertFacts, SettingsPart } from '../../model/facts/alerts.js';
+import type { AlertFacts, SettingsPart, StandsBy } from '../../model/facts/alerts.js';
 import { openOutside } from '../../model/outside.js';
 import { shellWord } from '../../model/shell-word.js';
 import type { WordsFor } from '../sentence.js';
@@ -122,6 +122,11 @@ export const alertWords: WordsFor<AlertFacts> = {
         ? 'Replace the credential on that machine: a new file is tried without a restart.'
         : 'Check the network of that machine: `waybill doctor` there. Waybill tries again by itself.',
   }),
+  node_stands_by: ({ node, process, why }) => standByWords(node, process, why),
+  node_silent: ({ node }) => ({
+    text: `Node ${node} has been silent for some seconds: it is frozen, or does not reach the store. Other nodes have its places and its messages once its lease is over`,
+    remedy: 'Look after its process and its machine.',
+  }),
   node_cannot_lead: ({ node, leader, failure }, say) => ({
     text: `Node ${node} could not read the ERP, so node ${leader} leads: ${say.fact(failure)}`,
     remedy: `Check its settings of the ERP and its way to it: \`waybill doctor\` there. Waybill lets it lead again after ten minutes, where no other node can.`,
@@ -139,6 +144,26 @@ export const alertWords: WordsFor<AlertFacts> = {
     remedy: `Give the folder of ${file} to the account that runs Waybill, and room on its disk.`,
   }),
 };
+
+function standByWords(node: string, process: string, why: StandsBy): { text: string; remedy: string } {
+  const text = `${process}, node ${node}, stands by`;
+  switch (why.code) {
+    case 'name_taken':
+      return { text: `${text}: another process has its name`, remedy: 'Give it another cluster.node.' };
+    case 'alone':
+      return {
+        text: `${text}: nodes and a deliverer without cluster.enabled exclude each other`,
+        remedy: 'Set cluster.enabled for all, or for none.',
+      };
+    case 'other_settings':
+      return {
+        text: `${text}: node ${why.node} has other ${why.setting}`,
+        remedy: `Give both the same ${why.setting}, and restart the one that was wrong.`,
+      };
+    case 'own_requests':
+      return { text: `${text}: its last requests still count`, remedy: 'It joins by itself.' };
+  }
+}
 
 const settingsInWords: Readonly<Record<SettingsPart, string>> = {
   installation: 'installation',

@@ -471,6 +471,40 @@ onServers('nodes of a cluster', (store) => {
     for (const node of [first, second]) await node.leave();
   });
 
+  it('stand by in sight, are told when that lasts, and are silent in sight while they are frozen', async () => {
+    const [a, b] = await labs(['a', 'b'], 4);
+    const first = await start(a);
+    const twin = asNode(a.another({ actor: 'twin', store: await kit.connect() }), 'a');
+    await join(twin);
+    const { service } = b.context.settings;
+    const elsewhere = { ...b.context.settings, service: { ...service, baseUrl: 'http://127.0.0.1:9' } };
+    await join({ context: { ...b.context, settings: elsewhere } });
+    await waitFor('it to lead', async () => (first.lease.leads ? true : null));
+    const said = await shown(a);
+    expect(said).to.include('twin, node a, stands by: another process has its name (since ');
+    expect(said).to.include('b, node b, stands by: node a has other service.baseUrl (since ');
+    expect(said, 'it was never a node').not.to.include('has left');
+    const troubles = async () => nodeTroubles(await kit.store.read('look', viewNodes)).map(({ cause }) => cause);
+    expect(await troubles()).to.deep.equal([]);
+    await kit.rows("UPDATE lease SET since_at=since_at-61000 WHERE name LIKE 'standby/%'");
+    await join(twin);
+    expect(await troubles()).to.deep.equal(['node.a.standby', 'node.b.standby']);
+    expect((await health(a)).text).to.match(/^twin, node a, stands by: .* Give it another cluster\.node/);
+    await first.leave();
+    const again = await joined(b);
+    expect((await kit.store.read('look', viewNodes)).map(({ name, state }) => [name, state])).to.deep.equal([
+      ['a', 'left'],
+      ['b', 'at work'],
+      ['a', 'standing by'],
+    ]);
+    const [{ share }] = await kit.rows("SELECT share FROM lease WHERE name='node/b'");
+    const frozen = JSON.stringify({ ...JSON.parse(share), at: JSON.parse(share).at - 6_000 });
+    await kit.rows(`UPDATE lease SET share='${frozen}' WHERE name='node/b'`);
+    expect((await troubles())[0]).to.equal('node.b.silent');
+    expect((await health(a)).text).to.match(/^Node b has been silent for some seconds/);
+    await again.release();
+  });
+
   it('rest for one window, and end in time, after the clock of the store was set back', async () => {
     const [a, b] = await labs(['a', 'b', 'c'], 40);
     await a.capture();
