@@ -8,12 +8,12 @@ import type { WritableErpDatabase } from '../../src/db/erp-database.js';
 import { rawSql } from '../../src/db/sql.js';
 import { type ChangePosition, ErpError } from '../../src/erp/erp-reader.js';
 import { WriteBackError } from '../../src/erp/write-back/erp-writer.js';
-import { Secret } from '../../src/model/secret.js';
+import type { Secret } from '../../src/model/secret.js';
 import { openStore } from '../../src/store/open-store.js';
 import { StoreError } from '../../src/store/store-error.js';
-import { openReader, orderRows, type ServerLab, spyOn } from '../erp/erp-lab.js';
+import { type ErpLab, openReader, orderRows, type ServerLab, spyOn } from '../erp/erp-lab.js';
+import { erpReaderContract } from '../erp/erp-reader-contract.js';
 import { storeSettings } from '../store/store-settings.js';
-import { freePort } from '../support/free-port.js';
 import { waitFor } from '../support/wait-for.js';
 
 type Server = Extract<Settings['erp'], { host: string }>;
@@ -82,17 +82,65 @@ export async function failureOf(action: Promise<unknown>): Promise<ErpError | Wr
 const isAway = (error: ErpError | WriteBackError | StoreError) =>
   error instanceof StoreError ? error.unreachable : error.kind === 'unreachable';
 
-/**
- * The promises of a database on a server, whatever it is called, to the three that use one. Called inside a describe block,
- * beside `erpReaderContract`, which makes the tables.
- */
-export function serverContract(lab: ServerLab): void {
+/** The promises of any database, also of a file, to the three that use one. Called inside a describe block. */
+export function databaseContract(lab: ErpLab): void {
+  erpReaderContract(lab);
   beforeEach(() => lab.run(...lab.grantSchema));
 
-  const erpOf = (change: Partial<Server> = {}) => ({ ...(lab.settings() as Server), ...change }) as Settings['erp'];
-
   for (const [name, { section, open }] of Object.entries(parties))
-    describe(`for ${name}`, () => {
+    it(`says to ${name} where it could not get at it, and what to check, but never the password`, async () => {
+      for (const [erp, words] of await lab.wrongPlaces(section)) {
+        const party = await open(erp);
+        try {
+          const error = await failureOf(party.ask());
+          expect(error.message).to.match(words);
+          expect(JSON.stringify(error) + error.stack + (error.cause as Error).stack).not.to.include('wrong-p4ssword');
+        } finally {
+          await party.close();
+        }
+      }
+    });
+
+  describe('read as an ERP', () => {
+    it('has nothing written, whatever the account may', async () => {
+      await lab.run(...orderRows(1, DAY));
+      const attempt = async (text: string) => {
+        let refused: unknown;
+        const mighty = openReader(lab, {}, (inner) => ({
+          ...spyOn(inner).database,
+          snapshot: (read) =>
+            inner.snapshot(async (snapshot) => {
+              refused = await snapshot.query(rawSql(text), 'write').catch((reason) => reason);
+              return read(snapshot);
+            }),
+        }));
+        await mighty.count('order').catch(() => undefined);
+        expect(refused).to.be.instanceOf(ErpError);
+      };
+      await attempt('DELETE FROM orders');
+      await attempt('SELECT 1; COMMIT; DELETE FROM orders');
+      expect(await openReader(lab).count('order')).to.equal(1);
+    });
+
+    it('has its snapshot ended after a failure', async () => {
+      await lab.run(...orderRows(1, DAY));
+      const reader = openReader(lab);
+      await reader.count('order');
+      await failureOf(reader.sweep('order', null, 10, { from: 'spring' }));
+      await lab.run(...orderRows(2, DAY));
+      expect(await reader.count('order')).to.equal(2);
+      expect(await lab.openSnapshots()).to.deep.equal([]);
+    });
+  });
+
+  describe('written back to', () => writeBackContract(lab));
+  if ('startServer' in lab) describe('as any server', () => serverContract(lab as ServerLab));
+}
+
+/** The promises of a database on a server beside those of any. */
+function serverContract(lab: ServerLab): void {
+  for (const [name, { open }] of Object.entries(parties))
+    describe(`to ${name}`, () => {
       const opened: Party[] = [];
       const party = async (erp: Settings['erp']) => {
         const one = await open(erp);
@@ -103,29 +151,8 @@ export function serverContract(lab: ServerLab): void {
         for (const one of opened.splice(0)) await one.close();
       });
 
-      it('says where it could not connect, and what to check, but never the password', async () => {
-        const wrong: [Partial<Server>, string, RegExp][] = [
-          [{ password: new Secret('wrong-p4ssword') }, 'user and its password', /denied|authentication failed/],
-          [{ port: await freePort() }, section === 'writeBack' ? '' : 'host and', /ECONNREFUSED/],
-          [{ tls: { mode: 'required', serverName: 'db.example.test' } }, 'tls.mode: off', /SSL|secure connection/],
-        ];
-        for (const [change, advice, words] of wrong) {
-          const error = await failureOf((await party(erpOf(change))).ask());
-          expect(error.message)
-            .to.match(words)
-            .and.include(advice && `${section}.${advice}`);
-          expect(error.message).to.include(`:${change.port ?? erpOfPort()}/${(lab.settings() as Server).database}`);
-          expect(JSON.stringify(error) + error.stack + (error.cause as Error).stack).not.to.include('wrong-p4ssword');
-        }
-        const nowhere = await failureOf((await party(erpOf({ database: 'nowhere' }))).ask());
-        expect(nowhere.message).to.match(
-          /nowhere.*Check \w+\.database|nowhere.*may do nothing in writeBack\.database/s,
-        );
-      });
-      const erpOfPort = () => (lab.settings() as Server).port;
-
       it('goes on after the server cut its connections', async () => {
-        const one = await party(erpOf());
+        const one = await party(lab.settings());
         await one.ask();
         await lab.cutConnections();
         await sleep(50);
@@ -194,29 +221,12 @@ export function serverContract(lab: ServerLab): void {
       });
     });
 
-    it('needs an account that may only SELECT, and writes nothing even with one that may', async () => {
+    it('needs an account that may only SELECT', async () => {
       await lab.run(...orderRows(1, DAY));
       const user = await lab.createUser(['customers', 'orders', 'order_lines'].map((table) => `SELECT ON ${table}`));
       const reader = openReader(lab, { erp: lab.settings({ user }) });
       await reader.check();
       expect((await reader.readChanged('order', { since: null }, 10)).rows).to.have.length(1);
-
-      const attempt = async (text: string) => {
-        let refused: unknown;
-        const mighty = openReader(lab, {}, (inner) => ({
-          ...spyOn(inner).database,
-          snapshot: (read) =>
-            inner.snapshot(async (snapshot) => {
-              refused = await snapshot.query(rawSql(text), 'write').catch((reason) => reason);
-              return read(snapshot);
-            }),
-        }));
-        await mighty.count('order').catch(() => undefined);
-        expect(refused).to.be.instanceOf(ErpError);
-      };
-      await attempt('DELETE FROM orders');
-      await attempt('SELECT 1; COMMIT; DELETE FROM orders');
-      expect(await openReader(lab).count('order')).to.equal(1);
       await user.drop();
     });
 
@@ -238,40 +248,9 @@ export function serverContract(lab: ServerLab): void {
       expect(error.message).to.include('raise erp.queryTimeoutSeconds');
       expect(await lab.sleeping()).to.deep.equal([]);
     });
-
-    it('ends its snapshot after a failure', async () => {
-      await lab.run(...orderRows(1, DAY));
-      const reader = openReader(lab);
-      await reader.count('order');
-      await failureOf(reader.sweep('order', null, 10, { from: 'spring' }));
-      await lab.run(...orderRows(2, DAY));
-      expect(await reader.count('order')).to.equal(2);
-      expect(await lab.openSnapshots()).to.deep.equal([]);
-    });
   });
 
   describe('for the write-back', () => {
-    it('waits for a row that somebody has locked, and no longer than it may', async () => {
-      await lab.run(
-        'CREATE TABLE told (id INT PRIMARY KEY, n INT)',
-        'INSERT INTO told VALUES (1, 0)',
-        ...lab.grantTables,
-      );
-      const writer = await writerFor(lab.settings(), 1);
-      const write = () =>
-        writer.transaction([{ sql: 'UPDATE told SET n=n+1 WHERE id=1', values: [] }], 'orders', nothing);
-      try {
-        await lab.duringTransaction(['UPDATE told SET n=5'], async (commit) => {
-          expect(await failureOf(write())).to.have.property('kind', 'unreachable');
-          await commit();
-        });
-        await write();
-        expect(await writer.rows({ sql: 'SELECT n FROM told', values: [] }, 'orders')).to.deep.equal([['6']]);
-      } finally {
-        await writer.close();
-      }
-    });
-
     it('has a statement that runs too long stopped on the server', async () => {
       const writer = await writerFor(lab.settings(), 1);
       try {
@@ -299,11 +278,11 @@ export function serverContract(lab: ServerLab): void {
 
 const nothing = async () => {};
 
-/** The promises of any database, also of a file, to the write-back. Called inside a describe block. */
-export function writeBackContract(lab: Pick<ServerLab, 'run' | 'settings'> & Partial<ServerLab>): void {
+/** The promises of any database to the write-back. */
+function writeBackContract(lab: ErpLab): void {
   let writer: WritableErpDatabase;
   beforeEach(async () => {
-    await lab.run('CREATE TABLE told (id INT PRIMARY KEY, words VARCHAR(40) NOT NULL)', ...(lab.grantTables ?? []));
+    await lab.run('CREATE TABLE told (id INT PRIMARY KEY, words VARCHAR(40) NOT NULL)', ...lab.grantTables);
     writer = await writerFor(lab.settings());
   });
   afterEach(() => writer.close());
@@ -331,6 +310,23 @@ export function writeBackContract(lab: Pick<ServerLab, 'run' | 'settings'> & Par
     };
     expect(await failureOf(writer.transaction([upsert(1, 'a')], 'orders', stopped))).to.match(/another process/);
     expect(await rows()).to.deep.equal([]);
+  });
+
+  it('waits for what somebody has locked, and no longer than it may', async () => {
+    await lab.run("INSERT INTO told VALUES (1, 'a')");
+    const patient = await writerFor(lab.settings(), 1);
+    const write = () =>
+      patient.transaction([{ sql: "UPDATE told SET words='c' WHERE id=1", values: [] }], 'orders', nothing);
+    try {
+      await lab.duringTransaction(["UPDATE told SET words='b'"], async (commit) => {
+        expect(await failureOf(write())).to.have.property('kind', 'unreachable');
+        await commit();
+      });
+      await write();
+      expect(await rows()).to.deep.equal(['c']);
+    } finally {
+      await patient.close();
+    }
   });
 
   for (const sql of ['DELETE FROM nowhere', 'UPDATE told SET nothing=1', 'NO SQL AT ALL'])

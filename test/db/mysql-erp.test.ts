@@ -1,14 +1,11 @@
 import { expect } from 'chai';
 import type { ChangePosition, ErpPage, ReadOrder } from '../../src/erp/erp-reader.js';
 import { openReader, orderRows, useMariaDbLab } from '../erp/erp-lab.js';
-import { erpReaderContract } from '../erp/erp-reader-contract.js';
-import { failureOf, serverContract, writeBackContract } from './database-contract.js';
+import { databaseContract, failureOf } from './database-contract.js';
 
 describe('an ERP on MariaDB', () => {
   const lab = useMariaDbLab();
-  erpReaderContract(lab);
-  describe('as any server', () => serverContract(lab));
-  describe('written back to', () => writeBackContract(lab));
+  databaseContract(lab);
 
   it('reads TIMESTAMP as an instant: the hour that happens twice stays two hours', async () => {
     await lab.run(

@@ -2,9 +2,8 @@ import { dirname } from 'node:path';
 import { expect } from 'chai';
 import type { ChangePosition, ErpError, ErpPage, ReadOrder } from '../../src/erp/erp-reader.js';
 import { type Mapping, openReader, orderRows, usePostgresLab } from '../erp/erp-lab.js';
-import { erpReaderContract } from '../erp/erp-reader-contract.js';
 import { problemsInWords } from '../erp/problems-in-words.js';
-import { failureOf, serverContract, writeBackContract } from './database-contract.js';
+import { databaseContract, failureOf } from './database-contract.js';
 
 const DAY = '2026-01-01 10:00:00';
 
@@ -14,9 +13,7 @@ async function erpFailureOf(action: Promise<unknown>): Promise<ErpError> {
 
 describe('an ERP on PostgreSQL', () => {
   const lab = usePostgresLab();
-  erpReaderContract(lab);
-  describe('as any server', () => serverContract(lab));
-  describe('written back to', () => writeBackContract(lab));
+  databaseContract(lab);
 
   const recordOf = async (mapping: Mapping) => {
     const [order] = (await openReader(lab, mapping).sweep('order', null, 10)).rows;

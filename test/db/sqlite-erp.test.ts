@@ -3,14 +3,12 @@ import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { ErpError } from '../../src/erp/erp-reader.js';
 import { openReader, orderRows, TABLES, useSqliteLab } from '../erp/erp-lab.js';
-import { erpReaderContract } from '../erp/erp-reader-contract.js';
 import { openSqlite } from '../support/sqlite-file.js';
-import { writeBackContract } from './database-contract.js';
+import { databaseContract } from './database-contract.js';
 
 describe('an ERP in SQLite', () => {
   const lab = useSqliteLab();
-  erpReaderContract(lab);
-  describe('written back to', () => writeBackContract(lab));
+  databaseContract(lab);
 
   const file = (): string => {
     const target = lab.sampleTarget();

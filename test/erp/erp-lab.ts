@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RowDataPacket } from 'mysql2';
@@ -9,10 +9,12 @@ import { erpSettings } from '../../src/config/sections/erp.js';
 import { ordersSettings } from '../../src/config/sections/orders.js';
 import type { Settings } from '../../src/config/settings.js';
 import type { ErpDatabase } from '../../src/db/erp-database.js';
+import type { ServerErp } from '../../src/db/server.js';
 import type { ErpReader, ErpSource } from '../../src/erp/erp-reader.js';
 import type { SampleErpTarget } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { Secret } from '../../src/model/secret.js';
 import { erpReaderOf } from '../support/erp-reader.js';
+import { freePort } from '../support/free-port.js';
 import { type MariaDb, startMariaDb } from '../support/mariadb.js';
 import type { TestUser } from '../support/mariadb-database.js';
 import { type Postgres, startPostgres } from '../support/postgres.js';
@@ -27,26 +29,28 @@ export interface ErpLab {
   run(...statements: string[]): Promise<void>;
   settings(change?: { timeZone?: string; queryTimeoutSeconds?: number; user?: TestUser }): Settings['erp'];
   sampleTarget(): SampleErpTarget;
-}
-
-/** A database on a server, with what the suite of all servers has to say to each in its own words. */
-export interface ServerLab extends ErpLab {
+  /** Settings that lead to no database, with what is said. @param section of the settings, of whoever asks */
+  wrongPlaces(section: string): Promise<[Settings['erp'], RegExp][]>;
   /** Lets the account make and write tables, where it does not own them. */
   readonly grantSchema: readonly string[];
   readonly grantTables: readonly string[];
-  /** An expression that takes half a minute. */
-  readonly sleeps30: string;
-  /** Statements with it that are still under way. */
-  sleeping(): Promise<unknown[]>;
   /** Transactions of the account that are open. */
   openSnapshots(): Promise<unknown[]>;
-  cutConnections(): Promise<void>;
-  createUser(grants: readonly string[]): Promise<TestUser>;
   /** Runs statements in a transaction that stays open until `act` commits it. */
   duringTransaction(
     statements: readonly string[],
     act: (commit: () => Promise<unknown>) => Promise<void>,
   ): Promise<void>;
+}
+
+/** A database on a server, with what the suite of all servers has to say to each in its own words. */
+export interface ServerLab extends ErpLab {
+  /** An expression that takes half a minute. */
+  readonly sleeps30: string;
+  /** Statements with it that are still under way. */
+  sleeping(): Promise<unknown[]>;
+  cutConnections(): Promise<void>;
+  createUser(grants: readonly string[]): Promise<TestUser>;
   /** A server of its own that may go away. */
   startServer(): Promise<{
     settings: Settings['erp'];
@@ -185,6 +189,37 @@ export function useSqliteLab(): ErpLab {
     settings: ({ timeZone = 'Europe/Berlin', queryTimeoutSeconds = 10 } = {}) =>
       erpSettings.parse({ type: 'sqlite', file: file(), timeZone, queryTimeoutSeconds }),
     sampleTarget: () => ({ type: 'sqlite', file: file() }),
+    async wrongPlaces(section) {
+      const otherFile = `${file()}.csv`;
+      await writeFile(otherFile, 'order_no;total\n'.repeat(100));
+      const place = (file: string) => erpSettings.parse({ type: 'sqlite', file, timeZone: 'UTC' });
+      if (section === 'store')
+        return [[place(otherFile), /erp\.sqlite\.csv can not be opened.*The file of the store is damaged/]];
+      return [
+        [place(otherFile), /erp\.sqlite\.csv: .*Check erp\.file: it names no SQLite database/],
+        [place(`${file()}.away`), /erp\.sqlite\.away: .*Check erp\.file/],
+      ];
+    },
+    grantSchema: [],
+    grantTables: [],
+    async openSnapshots() {
+      let isHeld = false;
+      withFile((database) => {
+        const [{ busy }] = database.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
+        isHeld = busy === 1;
+      });
+      return isHeld ? ['a reader'] : [];
+    },
+    async duringTransaction(statements, act) {
+      const other = openSqlite(file());
+      try {
+        other.exec('BEGIN IMMEDIATE');
+        for (const statement of statements) other.exec(statement);
+        await act(async () => other.exec('COMMIT'));
+      } finally {
+        other.close();
+      }
+    },
   };
 }
 
@@ -212,6 +247,7 @@ export function useMariaDbLab(): ServerLab & { mariaDb: ReturnType<typeof useMar
       for (const statement of statements) await connection.query(statement);
     },
     settings: (change = {}) => onServer('mysql', mariaDb.database, change),
+    wrongPlaces: (section) => wrongServers(onServer('mysql', mariaDb.database), section),
     sampleTarget: () => ({ type: 'mysql', connection }),
     grantSchema: [],
     grantTables: [],
@@ -268,6 +304,7 @@ export function usePostgresLab(): ServerLab & { postgres: PostgresHandle } {
       for (const statement of statements) await client.query(inPostgres(statement));
     },
     settings: (change = {}) => onServer('postgres', postgres.database, change),
+    wrongPlaces: (section) => wrongServers(onServer('postgres', postgres.database), section),
     sampleTarget: () => ({ type: 'postgres', client }),
     get grantSchema() {
       return [`GRANT ALL ON SCHEMA public TO ${postgres.database.user}`];
@@ -305,6 +342,28 @@ export function usePostgresLab(): ServerLab & { postgres: PostgresHandle } {
       return goesAway(server, onServer('postgres', await server.createDatabase()));
     },
   };
+}
+
+/** A wrong password, a port where nobody listens, a server without TLS, and a database that is not there. */
+async function wrongServers(right: Settings['erp'], section: string): Promise<[Settings['erp'], RegExp][]> {
+  const { port, database } = right as ServerErp;
+  const closed = await freePort();
+  const to = (change: Partial<ServerErp>) => ({ ...right, ...change }) as Settings['erp'];
+  const at = (place: string, words: string) => new RegExp(`:${place}.*(${words})`, 's');
+  const advice = section === 'writeBack' ? '' : `.*${section}\\.host and`;
+  const nowhere = section === 'writeBack' ? 'may do nothing in writeBack\\.database|' : '';
+  return [
+    [
+      to({ password: new Secret('wrong-p4ssword') }),
+      at(`${port}/${database}`, `(denied|authentication failed).*${section}\\.user and its password`),
+    ],
+    [to({ port: closed }), at(`${closed}/${database}`, `ECONNREFUSED${advice}`)],
+    [
+      to({ tls: { mode: 'required', serverName: 'db.example.test' } }),
+      at(`${port}/${database}`, `(SSL|secure connection).*${section}\\.tls\\.mode: off`),
+    ],
+    [to({ database: 'nowhere' }), at(`${port}/nowhere`, `${nowhere}Check \\w+\\.database`)],
+  ];
 }
 
 function goesAway(server: MariaDb | Postgres, settings: Settings['erp']) {

@@ -34,6 +34,6 @@ export const sqliteFailures: Failures = {
         'The file is in WAL mode, in which SQLite reads only with a -shm file beside it: let this account write in its ' +
         'folder, or let the ERP keep the file open, or read a copy.',
     },
-    writeBack: { no_database: noDatabase, read_only: make, statement: make },
+    writeBack: { no_database: noDatabase, no_file: 'Check erp.file.', read_only: make, statement: make },
   },
 };
