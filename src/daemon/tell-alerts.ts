@@ -1,4 +1,5 @@
 import { appendAudit } from '../audit/audit-log.js';
+import { doubledMs } from '../model/backoff.js';
 import type { JobContext } from '../ops/job-context.js';
 import { type Alert, isToTell, markTold, postponeAlert, unfinishedAlerts, untoldAlerts } from '../store/alerts.js';
 import type { Lease } from '../store/lease.js';
@@ -92,7 +93,8 @@ async function tellOne(
 
 /** Wait after a failed try: doubled with each, up to an hour. Pure. */
 export function retryDelayMs(triesBefore: number, retrySeconds: number): number {
-  return Math.max(retrySeconds * 1000, Math.min(retrySeconds * 1000 * 2 ** Math.min(triesBefore, 20), maxRetryMs));
+  const baseMs = retrySeconds * 1000;
+  return doubledMs(triesBefore + 1, { baseMs, maxMs: Math.max(baseMs, maxRetryMs) });
 }
 
 function noticeOf({ settings }: JobContext, alert: Alert, state: AlertNotice['state']): AlertNotice {

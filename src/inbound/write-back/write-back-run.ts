@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { appendAudit } from '../../audit/audit-log.js';
 import { clearPendingOf, type ErpWriter, WriteBackError } from '../../erp/write-back/erp-writer.js';
+import { doubledMs } from '../../model/backoff.js';
 import type { WriteBackKind } from '../../model/write-back.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { canonicalJson, sha256 } from '../../outbound/outbox/content-hash.js';
@@ -43,12 +44,11 @@ interface SweepPage {
   next: SweepPosition | null;
 }
 
-const firstDelayMs = 30_000;
-const longestDelayMs = 900_000;
+const backoff = { baseMs: 30_000, maxMs: 900_000 };
 
 /** The wait after so many failures in a row: doubled with each, up to a quarter of an hour. */
 export function writeBackDelayMs(failures: number): number {
-  return Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(Math.max(failures - 1, 0), 20));
+  return doubledMs(failures, backoff);
 }
 
 /** Writes back the records of one kind: refused ones that are due again, those marked as due, and in a sweep all of them. */
@@ -75,7 +75,7 @@ export class WriteBackRun {
     const { nowMs } = this.#context;
     let progress = await this.#begin();
     let failure: WriteBackError | null = null;
-    if (this.options.triesAtOnce || isWaitOver(progress.nextTryAt, nowMs(), longestDelayMs))
+    if (this.options.triesAtOnce || isWaitOver(progress.nextTryAt, nowMs(), backoff.maxMs))
       try {
         await this.#writeRefused();
         await this.#writeDue();

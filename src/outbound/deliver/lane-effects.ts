@@ -1,3 +1,4 @@
+import { doubledMs } from '../../model/backoff.js';
 import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { LookUpFinding, ReadAnswer, Verdict } from '../../model/verdict.js';
@@ -207,8 +208,8 @@ class LaneTally {
       health.throttledSince = nowMs;
       return;
     }
-    const doublings = Math.min(Math.max(health.throttles - 1, 0), 6);
-    const ownWait = Math.min(60_000, Math.max(this.settings.windowMs, 1_000) * 2 ** doublings);
+    const baseMs = Math.max(this.settings.windowMs, 1_000);
+    const ownWait = doubledMs(health.throttles, { baseMs, maxMs: 60_000 });
     // "Now" and a date in the past name no time. And where it names none, it does not take back a time that it named before. Nor does what was under way when we were
     // told to wait: a block of an hour does not end because a request sent before it was answered "in a second".
     const until = nowMs + (retryAfterMs || ownWait);

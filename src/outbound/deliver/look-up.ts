@@ -1,5 +1,6 @@
 import { shownReason } from '../../audit/audit-log.js';
 import type { LookUpEndpoint } from '../../config/sections/service-endpoints.js';
+import { backoffMs } from '../../model/backoff.js';
 import { namesIn } from '../../model/placeholder.js';
 import type { Entity, JsonValue, OrderItem } from '../../model/record.js';
 import { orderTotal, pluralOf, settingsOfRecord } from '../../model/record.js';
@@ -13,7 +14,6 @@ import type { Tx } from '../../store/store.js';
 import { type AdoptOutcome, adoptCustomer } from '../adoption/adopt-found.js';
 import { BindingHolders, unprovenTwin } from '../outbox/binding-holders.js';
 import { keyLifetimeMs } from '../outbox/idempotency-key.js';
-import { backoffMs } from '../outbox/message.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { callTooEarly, type EndedAttempt, endAttempts } from './attempts.js';
 import { deliveredSince } from './clock-trace.js';

@@ -1,24 +1,7 @@
+import { type Backoff, backoffMs, doubledMs } from '../../model/backoff.js';
 import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { Verdict } from '../../model/verdict.js';
-
-interface BackoffSettings {
-  baseMs: number;
-  maxMs: number;
-}
-
-/**
- * Full jitter: anywhere between nothing and the exponential ceiling, so that many waiting messages
- * do not return together.
- * @param failures failed attempts so far, from 1
- * @param random a number in [0, 1)
- * @returns milliseconds to wait; at least a tenth of the base, so that a lucky draw does not
- * hammer, and never above the maximum
- */
-export function backoffMs(failures: number, settings: BackoffSettings, random: number): number {
-  const ceiling = Math.min(settings.maxMs, settings.baseMs * 2 ** Math.min(failures - 1, 30));
-  return Math.round(Math.min(ceiling, Math.max(settings.baseMs / 10, random * ceiling)));
-}
 
 export const messageStates = [
   'pending',
@@ -128,7 +111,7 @@ export interface SettleContext {
   nowMs: number;
   /** In [0, 1), drawn for this message. */
   random: number;
-  backoff: BackoffSettings;
+  backoff: Backoff;
   /** When the attempt's request could have left at the earliest. */
   sentAtMs: number;
   /** Tries in a row that the service put off or failed, this one included. */
@@ -136,6 +119,8 @@ export interface SettleContext {
 }
 
 const busyWaitMs = 1_000;
+/** The waits of an order whose customer the service does not know yet. */
+const customerBackoff: Backoff = { baseMs: 1_000, maxMs: 60_000 };
 /** No message is told to wait longer than this, or than the longest backoff. */
 export const longestOwnWaitMs = 60_000;
 /** In this time others show whether it is one record that is forbidden. */
@@ -223,7 +208,7 @@ export function settle(message: SendingMessage, verdict: Verdict, context: Settl
     case 'unknown_customer': {
       const customerWaits = message.customerWaits + 1;
       if (customerWaits > maxCustomerWaits) return { ...park(provenRefusal(message)), customerWaits };
-      return { ...same, customerWaits, schedule: { at: nowMs + busyWaitMs * 2 ** (customerWaits - 1) } };
+      return { ...same, customerWaits, schedule: { at: nowMs + doubledMs(customerWaits, customerBackoff) } };
     }
 
     case 'conflict':

@@ -1,4 +1,5 @@
 import type { OauthSettings } from '../../config/sections/service-credential.js';
+import { doubledMs } from '../../model/backoff.js';
 import type { KnownSecrets } from '../../model/secret.js';
 import type { Gate } from '../wire/wire-exchange.js';
 import { type Credential, type CredentialFault, type Proof, secretText } from './credential.js';
@@ -7,7 +8,7 @@ import { WatchedFiles, type WatchedFilesOptions } from './watched-files.js';
 
 /** However short a token is said to live, it is used for so long: its end is answered by 401 anyway. */
 const leastLifeMs = 5_000;
-const mostWaitMs = 60_000;
+const backoff = { baseMs: 1_000, maxMs: 60_000 };
 
 /**
  * When a token is to be replaced, and from when it is not used any more. Pure.
@@ -34,7 +35,7 @@ export function expiryOf(
  */
 export function retryWaitMs(kind: 'unavailable' | 'refused', failures: number, random: number): number {
   if (kind === 'refused') return 1_000;
-  return Math.min(mostWaitMs, 1_000 * 2 ** Math.min(failures - 1, 10)) * (0.5 + random / 2);
+  return doubledMs(failures, backoff) * (0.5 + random / 2);
 }
 
 export interface OauthCredentialOptions extends Pick<WatchedFilesOptions<string>, 'monotonicMs' | 'warn' | 'files'> {

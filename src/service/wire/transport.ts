@@ -10,6 +10,7 @@ import {
 } from 'axios';
 import axiosRetry from 'axios-retry';
 import type { ServiceSettings } from '../../config/sections/service.js';
+import { doubledMs } from '../../model/backoff.js';
 import type { Fact } from '../../model/facts/fact.js';
 import { outside } from '../../model/outside.js';
 import type { Credential, CredentialFault } from '../credential/credential.js';
@@ -102,6 +103,9 @@ declare module 'axios' {
 /** Nothing left for the service. */
 const neverReached = new Set<WireExchange['kind']>(['unreachable', 'no_credential', 'not_sent']);
 
+/** The waits before a request whose connection broke goes again at once. */
+const quickBackoff = { baseMs: 100, maxMs: 10_000 };
+
 /** Before everything that waits for the token. */
 const tokenPriority = 1_000_000;
 
@@ -133,7 +137,7 @@ export class Transport {
       // Each try has its own deadline inside the adapter.
       shouldResetTimeout: true,
       retryCondition: mayGoAgainAtOnce,
-      retryDelay: (count) => 100 * 2 ** (count - 1) * (0.5 + Math.random()),
+      retryDelay: (count) => doubledMs(count, quickBackoff) * (0.5 + Math.random()),
     });
     // It notes when each request began, for timeouts that are not reset, and costs every request that succeeds.
     this.#client.interceptors.request.eject(requestInterceptorId);

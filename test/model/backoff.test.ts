@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { backoffMs } from '../../../src/outbound/outbox/message.js';
+import { backoffMs } from '../../src/model/backoff.js';
 
 const settings = { baseMs: 2_000, maxMs: 900_000 };
 const almostOne = 1 - Number.EPSILON;
