@@ -1,12 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { expect } from 'chai';
+import type { StoreSettings } from '../../src/config/sections/store.js';
+import { storeDialect } from '../../src/db/databases.js';
 import { sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
-import { canary, Installation } from '../e2e/installation.js';
+import { migrations, storeDataSource } from '../../src/store/data-source.js';
+import { openStoreForReading } from '../../src/store/open-store.js';
+import { canary, Installation, storeIn } from '../e2e/installation.js';
 import { projectRoot } from '../support/project-root.js';
 import { openSqlite } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
+import { useServer } from '../support/use-database.js';
+import { serverSettings, storeSettings } from './store-settings.js';
+import { eachStore } from './stores.js';
 
 /** A request that took effect at the service before the upgrade. */
 interface Effect {
@@ -45,9 +52,10 @@ function lasting(text: string): string {
     .replace(/[─]+/g, '─');
 }
 
-/** Reasons of as many messages have no order among them. */
+/** Reasons and classes of as many messages have no order among them. */
 function sortedLines(text: string): string {
-  return text.split('\n').sort().join('\n');
+  const classes = text.replace(/\(([^()]*)\)/g, (_, list: string) => `(${list.split(', ').sort().join(', ')})`);
+  return classes.split('\n').sort().join('\n');
 }
 
 interface Message {
@@ -77,116 +85,150 @@ function expectSameHeld(now: string, before: string): void {
     );
 }
 
-describe('an installation of an earlier version', function () {
-  this.timeout(180_000);
-  const dir = useTempDir();
-  const { names, effects } = JSON.parse(fixture('service.json')) as { names: Names; effects: Effect[] };
-  let sandbox: Sandbox;
-  let machine: Installation;
+/** Fills a store on a server as that version had it: its schema, and the rows of the file. */
+async function fillServer(settings: StoreSettings, sql: string): Promise<void> {
+  const own = migrations.filter(({ name }) => sql.includes(`'${name}'`));
+  const source = await storeDataSource(settings);
+  Object.assign(source.options, { migrations: own });
+  await source.initialize();
+  await source.runMigrations({ transaction: 'all' });
+  const runner = source.createQueryRunner();
+  // The file spells texts as SQLite does.
+  if (settings.type === 'mysql') await runner.query("SET SESSION sql_mode=CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES')");
+  const rows = sql.split(/^(?=INSERT INTO )/m).filter((row) => /^INSERT INTO (?!migration )/.test(row));
+  for (const row of rows) await runner.query(row.replace(/;\s*(COMMIT;|CREATE[\s\S]*)?\s*$/, ''));
+  const move = (await storeDialect(settings)).catalogue?.moveCounter;
+  for (const table of ['outbox_message', 'attempt', 'audit_log', 'audit_chain', 'alert', 'invoice_pull']) {
+    const statement = move?.(table) ?? null;
+    if (statement !== null) await runner.query(statement);
+  }
+  await runner.release();
+  await source.destroy();
+}
 
-  before(async () => {
-    sandbox = await startSandbox({ token: canary.token, random: () => 0.5, keyLifetimeMs: 1e15 });
-    for (const { method, path, key, body } of effects) {
-      const headers = {
-        authorization: `Bearer ${canary.token}`,
-        ...(body && { 'content-type': 'application/json' }),
-        ...(key && { 'idempotency-key': key }),
-      };
-      const answer = await fetch(sandbox.url + path, { method, headers, ...(body && { body }) });
-      expect(answer.status, `${method} ${path}`).to.be.below(300);
-    }
-    const erp = { type: 'sqlite', file: dir.file('erp.sqlite') } as const;
-    machine = new Installation({
-      folder: dir.file('machine'),
-      serviceUrl: sandbox.url,
-      erp,
-      store: { type: 'sqlite' },
-      settings: {
-        capture: { maxUpdates: 3 },
-        retention: { messagesDays: 36_500, bodiesDays: 36_500, auditDays: 36_500 },
-        // The fixture gets older each day, and its keys have to stay good.
-        service: { environment: 'sandbox', baseUrl: sandbox.url, idempotency: { lifetimeHours: 876_000 } },
-        orders: {
-          ...sampleErpMapping.orders,
-          cancelled: { column: 'status', values: ['cancelled'] },
-          onCancelled: 'delete',
+eachStore({ usual: ['sqlite', 'mysql', 'postgres'], possible: ['sqlite', 'mysql', 'postgres'] }, (type, storeName) =>
+  describe(`an installation of an earlier version (${storeName})`, function () {
+    this.timeout(180_000);
+    const server = useServer(type);
+    const dir = useTempDir();
+    const { names, effects } = JSON.parse(fixture('service.json')) as { names: Names; effects: Effect[] };
+    let sandbox: Sandbox;
+    let machine: Installation;
+    let settings: StoreSettings;
+
+    before(async () => {
+      sandbox = await startSandbox({ token: canary.token, random: () => 0.5, keyLifetimeMs: 1e15 });
+      for (const { method, path, key, body } of effects) {
+        const headers = {
+          authorization: `Bearer ${canary.token}`,
+          ...(body && { 'content-type': 'application/json' }),
+          ...(key && { 'idempotency-key': key }),
+        };
+        const answer = await fetch(sandbox.url + path, { method, headers, ...(body && { body }) });
+        expect(answer.status, `${method} ${path}`).to.be.below(300);
+      }
+      const erp = { type: 'sqlite', file: dir.file('erp.sqlite') } as const;
+      const store = storeIn(type, await server?.server.createDatabase());
+      machine = new Installation({
+        folder: dir.file('machine'),
+        serviceUrl: sandbox.url,
+        erp,
+        store,
+        settings: {
+          capture: { maxUpdates: 3 },
+          retention: { messagesDays: 36_500, bodiesDays: 36_500, auditDays: 36_500 },
+          // The fixture gets older each day, and its keys have to stay good.
+          service: { environment: 'sandbox', baseUrl: sandbox.url, idempotency: { lifetimeHours: 876_000 } },
+          orders: {
+            ...sampleErpMapping.orders,
+            cancelled: { column: 'status', values: ['cancelled'] },
+            onCancelled: 'delete',
+          },
         },
-      },
+      });
+      const make = (file: string, sql: string) => {
+        const database = openSqlite(file);
+        database.exec(sql.replaceAll('{folder}', dir.path));
+        database.close();
+      };
+      make(erp.file, fixture('erp.sql'));
+      if (store.type === 'sqlite') {
+        settings = storeSettings({ type: 'sqlite', file: machine.storeFile });
+        make(machine.storeFile, fixture('store.sql'));
+        await mkdir(dir.file('machine/witness'));
+        await writeFile(dir.file('machine/witness/waybill.sqlite.json'), fixture('witness.json'));
+      } else {
+        settings = serverSettings(store.type, store.database);
+        await fillServer(settings, fixture('store.sql').replaceAll('{folder}', dir.path));
+      }
     });
-    const make = (file: string, sql: string) => {
-      const database = openSqlite(file);
-      database.exec(sql.replaceAll('{folder}', dir.path));
-      database.close();
+    after(() => sandbox.close());
+
+    const waybill = async (...argv: string[]) => {
+      const { code, stdout, stderr } = await machine.run(...argv);
+      return `$ waybill ${argv.join(' ')} -> ${code}\n${stdout}${stderr}`;
     };
-    make(erp.file, fixture('erp.sql'));
-    make(machine.storeFile, fixture('store.sql'));
-    await mkdir(dir.file('machine/witness'));
-    await writeFile(dir.file('machine/witness/waybill.sqlite.json'), fixture('witness.json'));
-  });
-  after(() => sandbox.close());
+    const rows = async (sql: string) => {
+      const { store } = await openStoreForReading(settings);
+      try {
+        return await store.read('look', (tx) => tx.select<Record<string, unknown>>(sql));
+      } finally {
+        await store.close();
+      }
+    };
 
-  const waybill = async (...argv: string[]) => {
-    const { code, stdout, stderr } = await machine.run(...argv);
-    return `$ waybill ${argv.join(' ')} -> ${code}\n${stdout}${stderr}`;
-  };
-  const rows = (sql: string) => {
-    const database = openSqlite(machine.storeFile, { readonly: true });
-    try {
-      return database.prepare(sql).all() as Record<string, unknown>[];
-    } finally {
-      database.close();
-    }
-  };
-
-  it('tells the same of every record, alert and pause after the upgrade', async () => {
-    expect(await waybill('migrate')).to.match(/-> 0\n/);
-    const before = reworded
-      .reduce((all, [from, to]) => all.replaceAll(from, to), fixture('printed.txt'))
-      .replaceAll('{service}', sandbox.url)
-      .split(/^(?=\$ waybill )/m);
-    expect(before).to.have.length.above(15);
-    for (const printed of before) {
-      const argv = /^\$ waybill (.*) -> /.exec(printed)?.[1]?.split(' ') ?? [];
-      const now = await waybill(...argv);
-      if (argv.includes('--json')) expectNothingLost(now, printed);
-      else if (/group-by|status/.test(printed.slice(0, 60)))
-        expect(sortedLines(lasting(now))).to.equal(sortedLines(lasting(printed)));
-      else if (argv[0] === 'confirm') expectSameHeld(now, printed);
-      else expect(lasting(now)).to.equal(lasting(printed));
-    }
-  });
-
-  it('goes on: delivers what waited, once, under the keys of before, and captures only what could not be mapped anew', async () => {
-    const before = sandbox.ledger().requests.length;
-    const keys = new Map(
-      rows("SELECT source_key, idempotency_key FROM outbox_message WHERE entity='order' AND operation='create'").map(
-        (row) => [String(row.source_key), row.idempotency_key],
-      ),
-    );
-    expect(await waybill('resume', 'deliver', '--reason', 'upgraded')).to.match(/-> 0\n/);
-    // They wait for an hour between two tries.
-    expect(await waybill('outbox', 'retry', '--state', 'in_doubt', '--reason', 'upgraded', '--yes')).to.include(
-      '2 messages',
-    );
-    const runs = [await waybill('sync'), await waybill('sync')];
-    // A row that can't be mapped is captured once more, with its problem as a fact in the place of a sentence. Nothing of it is sent.
-    expect(runs[0]).to.include('Captured 1 orders and 0 customers').and.include('1 parked');
-    expect(runs[1]).to.include('Captured 0 orders and 0 customers');
-    const open = rows(`SELECT state, park_class, generation, attempts, reason_code FROM outbox_message
-      WHERE source_key='${names.unmapped.id}' AND state<>'superseded'`);
-    expect(open).to.deep.equal([
-      { state: 'parked', park_class: 'unmapped', generation: 0, attempts: 0, reason_code: 'not_a_number' },
-    ]);
-    const created = sandbox
-      .ledger()
-      .requests.slice(before)
-      .filter(({ method, path }) => method === 'POST' && path === '/v1/orders')
-      .map((request) => request.idempotency_key);
-    const sent = (['doubt', 'lost', 'hung', 'waiting'] as const).map((name) => {
-      return keys.get(String(names[name].id));
+    it('tells the same of every record, alert and pause after the upgrade', async () => {
+      expect(await waybill('migrate')).to.match(/-> 0\n/);
+      const before = reworded
+        .reduce((all, [from, to]) => all.replaceAll(from, to), fixture('printed.txt'))
+        .replaceAll('{service}', sandbox.url)
+        .split(/^(?=\$ waybill )/m);
+      expect(before).to.have.length.above(15);
+      for (const printed of before) {
+        const argv = /^\$ waybill (.*) -> /.exec(printed)?.[1]?.split(' ') ?? [];
+        const now = await waybill(...argv);
+        if (argv.includes('--json')) expectNothingLost(now, printed);
+        else if (/group-by|status/.test(printed.slice(0, 60)))
+          expect(sortedLines(lasting(now))).to.equal(sortedLines(lasting(printed)));
+        else if (argv[0] === 'confirm') expectSameHeld(now, printed);
+        else expect(lasting(now)).to.equal(lasting(printed));
+      }
     });
-    expect(created).to.have.members(sent);
-    expect(sandbox.counts().duplicateReferences).to.equal(0);
-    expect(await waybill('audit', 'verify')).to.include('The audit is whole');
-  });
-});
+
+    it('goes on: delivers what waited, once, under the keys of before, and captures only what could not be mapped anew', async () => {
+      const before = sandbox.ledger().requests.length;
+      const keys = new Map(
+        (
+          await rows(
+            "SELECT source_key, idempotency_key FROM outbox_message WHERE entity='order' AND operation='create'",
+          )
+        ).map((row) => [String(row.source_key), row.idempotency_key]),
+      );
+      expect(await waybill('resume', 'deliver', '--reason', 'upgraded')).to.match(/-> 0\n/);
+      // They wait for an hour between two tries.
+      expect(await waybill('outbox', 'retry', '--state', 'in_doubt', '--reason', 'upgraded', '--yes')).to.include(
+        '2 messages',
+      );
+      const runs = [await waybill('sync'), await waybill('sync')];
+      // A row that can't be mapped is captured once more, with its problem as a fact in the place of a sentence. Nothing of it is sent.
+      expect(runs[0]).to.include('Captured 1 orders and 0 customers').and.include('1 parked');
+      expect(runs[1]).to.include('Captured 0 orders and 0 customers');
+      const open = await rows(`SELECT state, park_class, generation, attempts, reason_code FROM outbox_message
+      WHERE source_key='${names.unmapped.id}' AND state<>'superseded'`);
+      expect(open).to.deep.equal([
+        { state: 'parked', park_class: 'unmapped', generation: 0, attempts: 0, reason_code: 'not_a_number' },
+      ]);
+      const created = sandbox
+        .ledger()
+        .requests.slice(before)
+        .filter(({ method, path }) => method === 'POST' && path === '/v1/orders')
+        .map((request) => request.idempotency_key);
+      const sent = (['doubt', 'lost', 'hung', 'waiting'] as const).map((name) => {
+        return keys.get(String(names[name].id));
+      });
+      expect(created).to.have.members(sent);
+      expect(sandbox.counts().duplicateReferences).to.equal(0);
+      expect(await waybill('audit', 'verify')).to.include('The audit is whole');
+    });
+  }),
+);
