@@ -10,6 +10,7 @@ import { acknowledgedId, amountsAt } from './acknowledgement.js';
 import { whyNoAmount } from './amount.js';
 import type { AnswerPlaces } from './failure-mark.js';
 import type { Expectation } from './judge.js';
+import { namesNextPage } from './next-page.js';
 import { parseJson } from './parse-json.js';
 
 type Fields = { [name: string]: JsonValue };
@@ -69,7 +70,7 @@ function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: st
   const list = endpoint.list === undefined ? body : valueAt(body, endpoint.list);
   if (endpoint.list !== undefined && !Array.isArray(list)) return odd({ code: 'no_list', place: endpoint.list });
   const found = (Array.isArray(list) ? list : [list]) as unknown[];
-  if (found.length === 0) return { kind: 'none' };
+  if (found.length === 0) return namesNextPage(body) ? odd({ code: 'look_up_goes_on' }) : { kind: 'none' };
 
   // Services that search loosely give neighbours too. A record that is not exactly ours says nothing, in either
   // direction.

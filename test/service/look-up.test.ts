@@ -91,6 +91,20 @@ describe('a look-up at the service', () => {
   it('finds nothing, several, or what proves nothing', () => {
     expect(read(answer({ data: [] }))).to.deep.equal({ kind: 'none' });
     expect(read(answer({ error: 'no such record' }, 404))).to.deep.equal({ kind: 'none' });
+    const more = [
+      { next: '/v1/orders?page=2' },
+      { has_more: true },
+      { links: { next: 'x' } },
+      { meta: { next_cursor: 'x' } },
+    ];
+    for (const one of more)
+      expect(read(answer({ data: [], ...one })), JSON.stringify(one)).to.deep.equal({
+        kind: 'odd',
+        reason: { code: 'look_up_goes_on' },
+      });
+    expect(read(answer({ data: [], next: null, has_more: false, links: { next: null } }))).to.deep.equal({
+      kind: 'none',
+    });
     const found = { order_id: 'o1', note: 'SO-7' };
     expect(read(answer({ data: [found, { ...found, order_id: 'o2' }] }))).to.deep.equal({ kind: 'several', count: 2 });
     for (const body of ['<html>', '"text"', 'null', { data: {} }, {}, { data: [{ order_id: 'o2', note: 'so-7' }] }])

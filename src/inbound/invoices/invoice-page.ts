@@ -9,6 +9,7 @@ import { secretMark } from '../../model/redact.js';
 import { Unusable } from '../../model/verdict.js';
 import { amount, isDecimal } from '../../service/amount.js';
 import type { AnswerPlaces } from '../../service/failure-mark.js';
+import { namesNextPage } from '../../service/next-page.js';
 
 /**
  * PostgreSQL keeps no NUL, and no store half of a pair; U+FFFD stands where bytes were no UTF-8. Two names that differ there
@@ -140,27 +141,6 @@ function inAnotherUnit(row: unknown): ListFact {
   const given = valueAt(row, 'invoice_no');
   const invoiceNo = name.safeParse(given).success ? outside(String(given), 255) : null;
   return { code: 'page_in_other_unit', invoiceNo, found: outside(String(valueAt(row, 'amount')), 40) };
-}
-
-const nextNames = ['next', 'next_page', 'nextPage', 'next_page_token', 'nextPageToken', 'next_cursor', 'nextCursor'];
-const moreNames = ['has_more', 'hasMore', '@odata.nextLink', 'nextLink'];
-const envelopes = ['links', '_links', 'meta', 'pagination', 'paging'];
-
-/** True if the page says in one of the usual places that another one follows. */
-function namesNextPage(value: unknown): boolean {
-  const places = [value, ...envelopes.map((name) => ownValue(value, name))];
-  return places.some((place) =>
-    [...nextNames, ...moreNames].some((name) => {
-      const said = ownValue(place, name);
-      return said !== undefined && said !== null && said !== false && said !== '' && said !== 0;
-    }),
-  );
-}
-
-/** A name with a dot in it, such as `@odata.nextLink`, is one name. */
-function ownValue(value: unknown, name: string): unknown {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
-  return (value as { [name: string]: unknown })[name];
 }
 
 /**

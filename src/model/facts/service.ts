@@ -37,6 +37,8 @@ interface BodyFacts {
   no_match_fields: NoData;
   /** A look-up shows records, none of which is exactly ours. */
   none_is_ours: { count: number };
+  /** The list is empty, and says that another page follows. */
+  look_up_goes_on: NoData;
   several_shown: { count: number };
 }
 

@@ -105,7 +105,13 @@ export function retryAfterMs(header: string | undefined, nowMs: number): number 
   if (date !== null) return bounded(date - nowMs);
   // A date has a comma as well, so a list is looked for in what is none.
   const [, seconds] = /^(\d+(?:\.\d+)?) ?s?$/.exec(text.split(',')[0] as string) ?? [];
-  return spanMs(seconds, nowMs);
+  return isNoTime(Number(seconds), nowMs) ? null : spanMs(seconds, nowMs);
+}
+
+/** True for a number that is too large for seconds, and years ahead as Unix time: no service knows that it rests for so long. */
+function isNoTime(value: number, nowMs: number): boolean {
+  const ms = value >= epochFrom * 1000 ? value : value * 1000;
+  return value >= epochFrom && ms - nowMs > 366 * 86_400_000;
 }
 
 /** A date in a header, in milliseconds since 1970; null where it is none. */

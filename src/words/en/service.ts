@@ -81,6 +81,7 @@ export const serviceWords: WordsFor<ServiceFacts> = {
   other_record: ({ found, expected }) => `the answer is about ${openOutside(found)}, not ${expected}`,
   no_list: ({ place }) => `the answer has no list ${place}`,
   no_match_fields: () => 'the settings name no field to compare (match)',
+  look_up_goes_on: () => 'the list is empty, and says that another page follows',
   none_is_ours: ({ count }) => `${count} found, and none of them is exactly ours`,
   several_shown: ({ count }) => `the service shows ${count} such records`,
 
