@@ -96,6 +96,7 @@ type OfTheService =
   | 'no_list'
   | 'no_match_fields'
   | 'none_is_ours'
+  | 'look_up_goes_on'
   | 'several_shown'
   | 'path_field_missing'
   | 'path_field_dots'
