@@ -8,7 +8,7 @@ import { capture } from '../outbound/capture/capture.js';
 import type { TouchedRecord } from '../outbound/capture/capture-page.js';
 import { unsettledStrangers } from '../outbound/capture/rows-aside.js';
 import { endWritesOf } from '../outbound/deliver/attempts.js';
-import { oldAnswerMs } from '../outbound/deliver/send-gate.js';
+import { oldAnswerMs } from '../outbound/deliver/gate-state.js';
 import {
   doubtParkedCreates,
   doubtUnmapped,

@@ -1,7 +1,7 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import { outside } from '../../model/outside.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { oldAnswerMs } from '../../outbound/deliver/send-gate.js';
+import { oldAnswerMs } from '../../outbound/deliver/gate-state.js';
 import { type Lane, listPauses, pauseLane, resumeLane } from '../../store/lane-pauses.js';
 import { action } from './action.js';
 

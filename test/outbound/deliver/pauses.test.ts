@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { legacy } from '../../../src/model/facts/fact.js';
 import { pauseJobs } from '../../../src/operator/actions/pause-jobs.js';
+import { answerCountsMs, oldAnswerMs } from '../../../src/outbound/deliver/gate-state.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
-import { answerCountsMs, oldAnswerMs, SendGate } from '../../../src/outbound/deliver/send-gate.js';
+import { SendGate } from '../../../src/outbound/deliver/send-gate.js';
 import { type PauseCause, pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
 import type { Store } from '../../../src/store/store.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
