@@ -3,32 +3,12 @@ import type { MigrationInterface } from 'typeorm';
 import { DataSource } from 'typeorm/data-source/DataSource.js';
 import type { StoreSettings } from '../config/sections/store.js';
 import { storeDialect } from '../db/databases.js';
-import { Initial1700000000000 } from './migrations/1700000000000-initial.js';
-import { MissingByElapsedTime1795800000000 } from './migrations/1795800000000-missing-by-elapsed-time.js';
-import { ExpandUnsettledByElapsedTime1795800001000 } from './migrations/1795800001000-expand-unsettled-by-elapsed-time.js';
-import { LookUps1795800002000 } from './migrations/1795800002000-look-ups.js';
-import { ExpandPersonsWord1795800003000 } from './migrations/1795800003000-expand-persons-word.js';
-import { MessageSchedule1795900000000 } from './migrations/1795900000000-message-schedule.js';
-import { UnknownsAreNull1795900001000 } from './migrations/1795900001000-unknowns-are-null.js';
-import { ExpandReleasedElapsed1795900030000 } from './migrations/1795900030000-expand-released-elapsed.js';
-import { ExpandAbsences1795900031000 } from './migrations/1795900031000-expand-absences.js';
-import { LeftOrdersAsFacts1795900040000 } from './migrations/1795900040000-left-orders-as-facts.js';
-import { ReasonsAsFacts1795900050000 } from './migrations/1795900050000-reasons-as-facts.js';
-import { ReadingAsFacts1795900060000 } from './migrations/1795900060000-reading-as-facts.js';
-import { AlertsAsFacts1795900070000 } from './migrations/1795900070000-alerts-as-facts.js';
-import { JobFailuresAsFacts1795900071000 } from './migrations/1795900071000-job-failures-as-facts.js';
-import { ReceivedListsAsFacts1795900072000 } from './migrations/1795900072000-received-lists-as-facts.js';
-import { ComparisonsAsFacts1795900073000 } from './migrations/1795900073000-comparisons-as-facts.js';
-import { FreeLeasesHaveNoEnd1795914000000 } from './migrations/1795914000000-free-leases-have-no-end.js';
-import { SweepUnderWay1795914001000 } from './migrations/1795914001000-sweep-under-way.js';
-import { PlaceOfTheKey1795914002000 } from './migrations/1795914002000-place-of-the-key.js';
-import { ExpandRemovedIds1795920001000 } from './migrations/1795920001000-expand-removed-ids.js';
-import { ExpandPresentedAs1795920002000 } from './migrations/1795920002000-expand-presented-as.js';
-import { ExpandScannedAt1795920003000 } from './migrations/1795920003000-expand-scanned-at.js';
-import { FirstSendKnownOrNot1795930000000 } from './migrations/1795930000000-first-send-known-or-not.js';
-import { ClosedBindingsKnowOrNot1795940000000 } from './migrations/1795940000000-closed-bindings-know-or-not.js';
-import { ListsByKind1795940001000 } from './migrations/1795940001000-lists-by-kind.js';
-import { SumsWithoutADay1795940002000 } from './migrations/1795940002000-sums-without-a-day.js';
+
+/** A class of TypeORM. Its file is loaded where a store is to be migrated: to look at one, the names are enough. */
+interface Migration {
+  name: string;
+  load(): Promise<new () => MigrationInterface>;
+}
 
 /**
  * Oldest first. A migration that has shipped never changes. One whose name begins with `Expand` runs while nodes of the
@@ -37,40 +17,50 @@ import { SumsWithoutADay1795940002000 } from './migrations/1795940002000-sums-wi
  * MariaDB commit each statement that changes the schema: a migration has one of them, or goes on where an interrupted
  * run has left off, as the first one does.
  */
-export const migrations: (new () => MigrationInterface)[] = [
-  Initial1700000000000,
-  MissingByElapsedTime1795800000000,
-  ExpandUnsettledByElapsedTime1795800001000,
-  LookUps1795800002000,
-  ExpandPersonsWord1795800003000,
-  MessageSchedule1795900000000,
-  UnknownsAreNull1795900001000,
-  ExpandReleasedElapsed1795900030000,
-  ExpandAbsences1795900031000,
-  LeftOrdersAsFacts1795900040000,
-  ReasonsAsFacts1795900050000,
-  ReadingAsFacts1795900060000,
-  AlertsAsFacts1795900070000,
-  JobFailuresAsFacts1795900071000,
-  ReceivedListsAsFacts1795900072000,
-  ComparisonsAsFacts1795900073000,
-  FreeLeasesHaveNoEnd1795914000000,
-  SweepUnderWay1795914001000,
-  PlaceOfTheKey1795914002000,
-  ExpandRemovedIds1795920001000,
-  ExpandPresentedAs1795920002000,
-  ExpandScannedAt1795920003000,
-  FirstSendKnownOrNot1795930000000,
-  ClosedBindingsKnowOrNot1795940000000,
-  ListsByKind1795940001000,
-  SumsWithoutADay1795940002000,
-];
+export const migrations: Migration[] = [
+  '1700000000000-initial',
+  '1795800000000-missing-by-elapsed-time',
+  '1795800001000-expand-unsettled-by-elapsed-time',
+  '1795800002000-look-ups',
+  '1795800003000-expand-persons-word',
+  '1795900000000-message-schedule',
+  '1795900001000-unknowns-are-null',
+  '1795900030000-expand-released-elapsed',
+  '1795900031000-expand-absences',
+  '1795900040000-left-orders-as-facts',
+  '1795900050000-reasons-as-facts',
+  '1795900060000-reading-as-facts',
+  '1795900070000-alerts-as-facts',
+  '1795900071000-job-failures-as-facts',
+  '1795900072000-received-lists-as-facts',
+  '1795900073000-comparisons-as-facts',
+  '1795914000000-free-leases-have-no-end',
+  '1795914001000-sweep-under-way',
+  '1795914002000-place-of-the-key',
+  '1795920001000-expand-removed-ids',
+  '1795920002000-expand-presented-as',
+  '1795920003000-expand-scanned-at',
+  '1795930000000-first-send-known-or-not',
+  '1795940000000-closed-bindings-know-or-not',
+  '1795940001000-lists-by-kind',
+  '1795940002000-sums-without-a-day',
+].map((file) => {
+  const [, at = '', words = ''] = /^(\d+)-(.*)$/.exec(file) ?? [];
+  const name = words.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase()) + at;
+  return { name, load: async () => (await import(`./migrations/${file}.js`))[name] };
+});
 
 /**
  * TypeORM's data source for the store. Not yet connected; the schema comes from migrations alone, never from `synchronize`.
  * A SQLite file is created with mode 0600, unless it is only to be read.
  */
 export async function storeDataSource(settings: StoreSettings, readOnly = false): Promise<DataSource> {
-  const common = { migrations, migrationsTableName: 'migration', synchronize: false, logging: false } as const;
+  const loaded = await Promise.all((readOnly ? [] : migrations).map(({ load }) => load()));
+  const common = {
+    migrations: loaded,
+    migrationsTableName: 'migration',
+    synchronize: false,
+    logging: false,
+  } as const;
   return new DataSource({ ...(await storeDialect(settings)).options(settings, readOnly), ...common });
 }

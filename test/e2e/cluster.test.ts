@@ -28,14 +28,15 @@ async function makeNextVersion(folder: string): Promise<string> {
   await writeFile(join(folder, 'package.json'), JSON.stringify({ ...manifest, version: '99.0.0' }));
   const dataSource = join(folder, 'dist/src/store/data-source.js');
   const addition = `
-migrations.push(class Expand1900000000000 {
+class Expand1900000000000 {
   async up(runner) {
     await runner.query('ALTER TABLE outbox_message ADD COLUMN next_note VARCHAR(20) NULL');
     await runner.query('CREATE INDEX ix_next_note ON outbox_message (next_note)');
     await runner.query('CREATE TABLE next_fact (id INT NOT NULL PRIMARY KEY)');
   }
   async down() {}
-});
+}
+migrations.push({ name: 'Expand1900000000000', load: async () => Expand1900000000000 });
 `;
   await writeFile(dataSource, (await readFile(dataSource, 'utf8')) + addition);
   return folder;

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { DataSource } from 'typeorm';
 import type { ServiceSettings } from '../../src/config/sections/service.js';
 import type { StoreSettings } from '../../src/config/sections/store.js';
 import { outside } from '../../src/model/outside.js';
@@ -22,7 +23,7 @@ onEveryStore('a store of the first schema', (kit) => {
   it('is brought up to date with what it holds, and a record that was missing there counts as missing since then', async () => {
     const settings = await kit.emptyDatabase();
     const source = await storeDataSource(settings);
-    Object.assign(source.options, { migrations: migrations.slice(0, 1) });
+    keepMigrations(source, 1);
     await source.initialize();
     await source.runMigrations({ transaction: 'all' });
     const now = Date.now();
@@ -50,7 +51,7 @@ onEveryStore('a store of the first schema', (kit) => {
   it('gets the columns of look-ups, also where an earlier run was interrupted between two of them', async () => {
     const settings = await kit.emptyDatabase();
     const source = await storeDataSource(settings);
-    Object.assign(source.options, { migrations: migrations.slice(0, 1) });
+    keepMigrations(source, 1);
     await source.initialize();
     await source.runMigrations({ transaction: 'all' });
     const hash = 'a'.repeat(64);
@@ -76,7 +77,7 @@ onEveryStore('a store of the first schema', (kit) => {
   it('keeps the sentence of a fact that an earlier version stored', async () => {
     const settings = await kit.emptyDatabase();
     const source = await storeDataSource(settings);
-    Object.assign(source.options, { migrations: migrations.slice(0, 1) });
+    keepMigrations(source, 1);
     await source.initialize();
     await source.runMigrations({ transaction: 'all' });
     const sentence = `status is "on \\ 'hold'" 😀`;
@@ -99,7 +100,7 @@ onEveryStore('a store of the first schema', (kit) => {
   it('keeps open alerts and failures of jobs in the words of the earlier version, until they are noted anew', async () => {
     const settings = await kit.emptyDatabase();
     const source = await storeDataSource(settings);
-    Object.assign(source.options, { migrations: migrations.slice(0, 1) });
+    keepMigrations(source, 1);
     await source.initialize();
     await source.runMigrations({ transaction: 'all' });
     const alert = (cause: string, details: string) =>
@@ -137,7 +138,7 @@ onEveryStore('a store of the first schema', (kit) => {
   it('keeps the brakes of sources and the waits of orders, and goes on by them', async () => {
     const settings = await kit.emptyDatabase();
     const source = await storeDataSource(settings);
-    Object.assign(source.options, { migrations: migrations.slice(0, 1) });
+    keepMigrations(source, 1);
     await source.initialize();
     await source.runMigrations({ transaction: 'all' });
     const restored = 'the ERP seems to have been restored from a backup: its highest key is 15, and it was 17';
@@ -209,15 +210,18 @@ onEveryStore('a store of the first schema', (kit) => {
   });
 });
 
+/** Leaves a source that is not open yet the first so many migrations, or all but the last so many. */
+function keepMigrations({ options }: DataSource, count: number): void {
+  Object.assign(options, { migrations: (options.migrations as unknown[]).slice(0, count) });
+}
+
 /** A database with the schema as it was before a migration, filled by statements of that time. */
 async function storeBefore(migration: string, settings: StoreSettings, statements: readonly string[]): Promise<void> {
   const source = await storeDataSource(settings);
-  Object.assign(source.options, {
-    migrations: migrations.slice(
-      0,
-      migrations.findIndex((one) => one.name === migration),
-    ),
-  });
+  keepMigrations(
+    source,
+    migrations.findIndex((one) => one.name === migration),
+  );
   await source.initialize();
   await source.runMigrations({ transaction: 'all' });
   for (const sql of statements) await source.query(sql);

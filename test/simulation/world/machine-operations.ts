@@ -191,7 +191,7 @@ export const machineOperations: Operations = {
     const source = await storeDataSource(settings);
     const back = 1 + dice.below(migrations.length - 1);
     // The first one made the store.
-    if (isNew) Object.assign(source.options, { migrations: migrations.slice(0, -back) });
+    if (isNew) Object.assign(source.options, { migrations: (source.options.migrations as unknown[]).slice(0, -back) });
     let done = isNew ? back : 0;
     try {
       await source.initialize();

@@ -170,8 +170,8 @@ onServers('nodes of a cluster', (store) => {
       async down(): Promise<void> {}
     }
     class Contract1900000000001 extends Expand1900000000000 {}
-    const refusal = (...ofNewer: typeof migrations) => {
-      migrations.push(...ofNewer);
+    const refusal = (...ofNewer: (typeof Expand1900000000000)[]) => {
+      migrations.push(...ofNewer.map((made) => ({ name: made.name, load: async () => made })));
       return openStore(kit.settings)
         .then(({ store }) => store.close())
         .catch((error: Error) => error.message)
