@@ -232,3 +232,8 @@ export function valueAt(value: unknown, place: string): unknown {
 export function idIsCode({ customerId }: { customerId: string }): boolean {
   return customerId.split('.').at(-1) === 'customer_code';
 }
+
+/** True if the id by which the service knows records is a field of ours: a customer's code, or an order's number. */
+export function idIsOurs(places: { customerId: string; orderId: string }, entity: Entity): boolean {
+  return entity === 'customer' ? idIsCode(places) : places.orderId.split('.').at(-1) === 'note';
+}

@@ -7,6 +7,7 @@ import {
   type CustomerRecord,
   type Entity,
   idIsCode,
+  idIsOurs,
   type JsonValue,
   type OrderItem,
   orderTotal,
@@ -74,11 +75,16 @@ export interface ComposedRequest<Answer> {
   knownIds: readonly (JsonValue | undefined)[];
 }
 
-/** The code that an update gives to a customer, where it is another one than the service knows it by. */
-function newCode({ serviceId, body }: Pick<SendRequest, 'serviceId' | 'body'>, code: unknown): string | null {
-  if (typeof code !== 'string' || serviceId === null || code === serviceId) return null;
-  // A change says only what differs.
-  return (JSON.parse(body) as { customer_code?: unknown }).customer_code === code ? code : null;
+/** The id that an update gives to a record, where that is a field of ours and another one than the service knows it by. */
+function newIdIn(
+  { entity, serviceId, body }: Pick<SendRequest, 'entity' | 'serviceId' | 'body'>,
+  places: ServiceSettings['acknowledgement'],
+): string | null {
+  const field = entity === 'customer' ? 'customer_code' : 'note';
+  // A change says only what differs, and rarely this. To read it takes long.
+  if (serviceId === null || !idIsOurs(places, entity) || !body.includes(`"${field}"`)) return null;
+  const id = (JSON.parse(body) as { [name: string]: unknown })[field];
+  return typeof id === 'string' && id !== serviceId ? id : null;
 }
 
 /** The total that the service has to acknowledge, in minor units; null: it is not compared. */
@@ -126,7 +132,7 @@ export function composeRequest(
     operation,
     // A replayed create is answered with the id it had, whatever is bound by now.
     expectedId: operation === 'create' && !isKnownByCode ? null : knownId,
-    newId: isKnownByCode && operation === 'update' ? newCode(message, record.customer_code) : null,
+    newId: operation === 'update' ? newIdIn(message, service.acknowledgement) : null,
     successStatus: endpoint.successStatus,
     isRepeated: message.isRepeated ?? false,
     expectedTotal: hasBody ? totalToExpect(total, record.items) : null,

@@ -29,15 +29,8 @@ export function findFailureMark(
 
   // `success` and `ok` have to say yes, and `error` and `errors` nothing, in the answer and in every envelope within it.
   for (const envelope of envelopesOf(places.values)) {
-    const fields = envelope === '' ? answer : valueAt(answer, envelope);
-    if (!isObject(fields)) continue;
-    for (const name in fields) {
-      // Every acknowledgement passes here, and hardly any name is of this kind.
-      if (!markName.test(name)) continue;
-      const value = fields[name];
-      if (errorName.test(name) ? !saysNothing(value) : saysNo(value))
-        return mark(envelope === '' ? name : `${envelope}.${name}`, value);
-    }
+    const found = markIn(envelope === '' ? answer : valueAt(answer, envelope), envelope);
+    if (found !== null) return found;
   }
 
   // A place where the settings find the code or the details of an error. A message goes with successes, too.
@@ -48,6 +41,11 @@ export function findFailureMark(
   // A record may have a code or a status of its own. Beside no record they are the answer's.
   const id = places.id === null ? undefined : valueAt(answer, places.id);
   if ((typeof id === 'string' && id !== '') || typeof id === 'number') return null;
+  for (const name of places.id === null ? [] : Object.keys(answer)) {
+    if (faultName.test(name) && !saysNothing(answer[name])) return mark(name, answer[name]);
+    const found = markIn(answer[name], name);
+    if (found !== null) return found;
+  }
   if (errors.code.includes('code') && found('code') && errors.message.some(found)) return mark('code', answer.code);
   const { status } = answer;
   const isFailed =
@@ -57,8 +55,22 @@ export function findFailureMark(
 
 type Fields = { [name: string]: unknown };
 
+/** The mark among the fields of the answer, or of an envelope within it. */
+function markIn(fields: unknown, envelope: string): string | null {
+  if (!isObject(fields)) return null;
+  for (const name in fields) {
+    // Every acknowledgement passes here, and hardly any name is of this kind.
+    if (!markName.test(name)) continue;
+    const value = fields[name];
+    if (errorName.test(name) ? !saysNothing(value) : saysNo(value))
+      return mark(envelope === '' ? name : `${envelope}.${name}`, value);
+  }
+  return null;
+}
+
 const markName = /^(?:(?:is[_-]?)?(?:success|ok)|succe(?:eded|ssful)|errors?)$/i;
 const errorName = /^e/i;
+const faultName = /^(fault|exception)$/i;
 /** Places of a problem's code and kind that any record may have as well. */
 const commonNames: ReadonlySet<string> = new Set(['code', 'type']);
 const failed = /^(error|fail|failed|failure)$/i;

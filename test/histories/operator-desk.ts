@@ -102,7 +102,7 @@ export class OperatorDesk {
           .map((row) => [row.id, row.idempotency_key]),
       );
       const remembers = { keyLifetimeMs, maxProcessingMs, replaysRefusals };
-      const context = { now: readClock(parts), ...remembers, serviceId, canLookUp: [], isCodeId: true };
+      const context = { now: readClock(parts), ...remembers, serviceId, canLookUp: [], ownIds: ['customer'] as const };
       const operated = (await decideForMessages(tx, ids, { action, filter, context, rows: 'lock' })).filter(
         ({ decision }) => decision.to !== null,
       );

@@ -410,6 +410,28 @@ onSqliteLabAnd('postgres', 'one record of the ERP is one record of the service',
     ).to.deep.equal([]);
   });
 
+  it('an order that the service knows by its number has its binding move to a new number that a person confirmed', async () => {
+    const service = { acknowledgement: { orderId: 'note' }, checkTotal: 'off' };
+    const lab = await kit.start({ customers: 1, orders: 1, settings: { service } });
+    const [number = ''] = [...(await lab.expectedOrders()).keys()];
+    const answers = (method: string, status: number, note: string) =>
+      lab.sandbox.setFaults([{ kind: 'status', status, body: { note }, match: { method, path: '/v1/orders' } }]);
+    const order = async () => (await kit.rows("SELECT source_key, service_id FROM binding WHERE entity='order'"))[0];
+    answers('POST', 201, number);
+    await lab.capture({ sweep: true });
+    await lab.deliver();
+    expect(await order()).to.include({ service_id: number });
+    await lab.changeErp("UPDATE sales_orders SET order_no='N-9' WHERE order_no=?", [number]);
+    await lab.capture({ sweep: true });
+    const filter = { records: [{ entity: 'order', sourceKey: String((await order())?.source_key) }] } as const;
+    const { shown } = await summariseHeld(lab.context, filter);
+    expect((await confirmHeld(lab.context, filter, 'send', shown, 'it has a new number')).done).to.equal(1);
+    answers('PATCH', 200, 'N-9');
+    await lab.deliver();
+    expect(await order()).to.include({ service_id: 'N-9' });
+    expect(await kit.rows("SELECT state FROM outbox_message WHERE state='parked'")).to.deep.equal([]);
+  });
+
   for (const answer of ['that the second exists', 'that it made the second'] as const)
     it(`of two customers with one code, at a service that says ${answer}, one waits for a person`, async () => {
       const query =

@@ -39,6 +39,9 @@ describe('the mark by which a success says that it failed', () => {
     [{ code: 'E17', message: 'not valid' }, 'code is "E17"'],
     [{ code: 4001, detail: 'not valid' }, 'code is 4001'],
     [{ status: 'error' }, 'status is "error"'],
+    [{ elsewhere: { success: false } }, 'elsewhere.success is false'],
+    [{ response: { errors: ['x'] } }, 'it has response.errors'],
+    [{ fault: 'not allowed' }, 'fault is "not allowed"'],
     [{ status: 'fail', data: null }, 'status is "fail"'],
     [{ status: 422, title: 'Not valid' }, 'status is 422'],
   ];
@@ -51,6 +54,8 @@ describe('the mark by which a success says that it failed', () => {
     'ok',
     [{ success: false }],
     { success: true, ok: 1 },
+    // A part of a record has flags of its own.
+    { data: { order: { id: 'O-1' } }, payment: { success: false }, fault: 'x' },
     { success: 'yes' },
     { success: { id: 'O-1' } },
     { error: null, errors: [] },
@@ -70,7 +75,7 @@ describe('the mark by which a success says that it failed', () => {
     { type: 'order', title: 'Chairs', detail: 'four of them' },
     { status: 200 },
     { message: 'Order changed' },
-    { elsewhere: { success: false } },
+    { data: { order: { id: 'O-1' } }, elsewhere: { success: false } },
   ];
   for (const answer of unmarked)
     it(`is not found in ${JSON.stringify(answer) ?? 'nothing'}`, () => expect(find(answer)).to.equal(null));

@@ -50,7 +50,7 @@ interface Refusals {
   no_look_up: { entity: Entity };
   needs_service_id: NoData;
   other_service_id: { serviceId: string; said: string };
-  moves_to_code: { from: string; to: string };
+  moves_to_new_id: { entity: Entity; from: string; to: string };
   service_id_removed: { entity: string; serviceId: string };
   service_id_taken: { entity: string; serviceId: string; heldBy: string };
   /** Nothing but the person's word says that the record is there under this id. */

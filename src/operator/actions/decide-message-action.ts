@@ -37,6 +37,8 @@ export interface OperatedMessage extends FirstSend {
   boundServiceId: string | null;
   /** `customer_code` of the mapped record of a customer: the id by which the service knows customers. */
   customerCode: string | null;
+  /** Number of an order. */
+  number: string | null;
   /** A newer revision of the record is waiting, under way or acknowledged. */
   newerRevision: boolean;
 }
@@ -52,8 +54,8 @@ export interface OperatorContext {
   serviceId: string | null;
   /** The entities whose records the service can be asked for. */
   canLookUp: readonly Entity[];
-  /** The service knows customers by their code, which a change may give another value. */
-  isCodeId: boolean;
+  /** The entities that the service knows by a field of ours, which a change may give another value. */
+  ownIds: readonly Entity[];
 }
 
 export type OperatorDecision =
@@ -146,14 +148,15 @@ function discard({ state, wasSent }: OperatedMessage): OperatorDecision {
   return { to: 'discarded' };
 }
 
-function resolveDelivered(message: OperatedMessage, { serviceId, isCodeId }: OperatorContext): OperatorDecision {
+function resolveDelivered(message: OperatedMessage, { serviceId, ownIds }: OperatorContext): OperatorDecision {
   const { entity, operation, customerCode, boundServiceId } = message;
   if (isOtherRecord(message)) return refuse('key_of_other_record');
   if (!mayExist(message)) return refuse(whyNothingInDoubt(message));
-  // Where the code is the id, a change of the code that has arrived moves the record: its old code may be another customer's.
-  const isMoved = isCodeId && operation === 'update' && customerCode !== null && boundServiceId !== null;
-  if (isMoved && customerCode !== boundServiceId)
-    return refuse({ code: 'moves_to_code', from: boundServiceId, to: customerCode });
+  // Where code or number is the id, a change of it that has arrived moves the record: the old one may be another record's.
+  const name = entity === 'customer' ? customerCode : message.number;
+  const isMoved = ownIds.includes(entity) && operation === 'update' && name !== null && boundServiceId !== null;
+  if (isMoved && name !== boundServiceId)
+    return refuse({ code: 'moves_to_new_id', entity, from: boundServiceId, to: name });
   const id = serviceId ?? boundServiceId ?? (entity === 'customer' ? customerCode : null);
   if (id === null) return refuse('needs_service_id');
   // The service has one id for a record, and an update never moves it.

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { ClaimCheck, RefusalFact } from '../../model/facts/actions.js';
 import type { Fact } from '../../model/facts/fact.js';
-import { type Entity, idIsCode, sourceNames } from '../../model/record.js';
+import { type Entity, entities, idIsOurs, sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
 import { lookUpEntities } from '../../outbound/deliver/look-up.js';
@@ -396,7 +396,7 @@ function operatorContext(context: JobContext, { serviceId }: ActionRequest): Ope
     replaysRefusals,
     serviceId,
     canLookUp: lookUpEntities(context),
-    isCodeId: idIsCode(settings.service.acknowledgement),
+    ownIds: entities.filter((entity) => idIsOurs(settings.service.acknowledgement, entity)),
   };
 }
 

@@ -37,8 +37,8 @@ export const actionWords: WordsFor<ActionFacts> = {
     `the settings do not say how the service is asked for it (service.endpoints.${entity === 'order' ? 'lookUpOrder' : 'lookUpCustomer'})`,
   needs_service_id: () => 'say which record at the service it is: --service-id',
   other_service_id: ({ serviceId, said }) => `it is ${serviceId} at the service, not ${said}`,
-  moves_to_code: ({ from, to }) =>
-    `the service knows it by its code, which this change turns from ${from} into ${to}: if it has arrived, say \`waybill bindings move customer KEY --from ${shellWord(from)} --to ${shellWord(to)}\``,
+  moves_to_new_id: ({ entity, from, to }) =>
+    `the service knows it by its ${entity === 'customer' ? 'code' : 'number'}, which this change turns from ${from} into ${to}: if it has arrived, say \`waybill bindings move ${entity} KEY --from ${shellWord(from)} --to ${shellWord(to)}\``,
   service_id_removed: ({ entity, serviceId }) =>
     `${serviceId} is the ${entity} that Waybill has removed at the service`,
   service_id_taken: ({ entity, serviceId, heldBy }) =>

@@ -20,7 +20,7 @@ const context: OperatorContext = {
   replaysRefusals: false,
   serviceId: null,
   canLookUp: ['order'],
-  isCodeId: true,
+  ownIds: ['customer', 'order'],
 };
 
 const message: OperatedMessage = {
@@ -37,6 +37,7 @@ const message: OperatedMessage = {
   claimedAt: null,
   boundServiceId: null,
   customerCode: null,
+  number: null,
   newerRevision: false,
 };
 
@@ -215,19 +216,23 @@ describe('an operator’s action on a message', () => {
     });
   });
 
-  it('resolve --delivered moves no customer whose code is its id: its old code may be another one by now', () => {
-    const change = { entity: 'customer', operation: 'update', boundServiceId: 'K1', customerCode: 'K9' } as const;
-    const parked = at('parked', 'unproven', change);
-    for (const serviceId of [null, 'K1', 'K9'])
-      expect(whyNot(decide('delivered', parked, { serviceId }))).to.deep.equal({
-        code: 'moves_to_code',
-        from: 'K1',
-        to: 'K9',
-      });
-    const delivered = { to: 'delivered', serviceId: 'K1' };
-    expect(decide('delivered', { ...parked, customerCode: 'K1' })).to.deep.equal(delivered);
-    expect(decide('delivered', parked, { isCodeId: false })).to.deep.equal(delivered);
-  });
+  for (const [entity, named] of [
+    ['customer', { customerCode: 'K9' }],
+    ['order', { number: 'K9' }],
+  ] as const)
+    it(`resolve --delivered moves no ${entity} whose id is its own name: the old one may be another record by now`, () => {
+      const parked = at('parked', 'unproven', { entity, operation: 'update', boundServiceId: 'K1', ...named });
+      for (const serviceId of [null, 'K1', 'K9'])
+        expect(whyNot(decide('delivered', parked, { serviceId }))).to.deep.equal({
+          code: 'moves_to_new_id',
+          entity,
+          from: 'K1',
+          to: 'K9',
+        });
+      const delivered = { to: 'delivered', serviceId: 'K1' };
+      expect(decide('delivered', { ...parked, customerCode: 'K1', number: 'K1' })).to.deep.equal(delivered);
+      expect(decide('delivered', parked, { ownIds: [] })).to.deep.equal(delivered);
+    });
 
   describe('resolve --not-delivered', () => {
     it('is refused while the service may still work on the last request, and says until when', () => {

@@ -126,7 +126,7 @@ onAnyLab('an order that is removed', (kit) => {
         replaysRefusals: false,
         serviceId: null,
         canLookUp: [],
-        isCodeId: true,
+        ownIds: ['customer'] as const,
       };
       const filter: MessageFilter = { states: ['pending'] };
       const ids = await matchingIds(tx, filter, 0, 10);

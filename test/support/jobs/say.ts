@@ -18,7 +18,7 @@ export function say(
   return kit.store.transaction('say', async (tx) => {
     const now = { bootId: 'lab', bootMs: Date.now(), wallMs: Date.now() };
     const service = { keyLifetimeMs: 3_600_000, maxProcessingMs: 1, replaysRefusals: false };
-    const context = { now, ...service, serviceId, canLookUp: [], isCodeId: true };
+    const context = { now, ...service, serviceId, canLookUp: [], ownIds: ['customer'] as const };
     const naming = { by: 'any', entity: given.entity, sources: [''] } as const;
     const filter = keys ? { ...given, records: await recordsMeant(tx, keys, naming) } : given;
     const ids = await matchingIds(tx, filter, 0, 10);
