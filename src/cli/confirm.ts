@@ -1,5 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
-import { isDropHeld } from '../inbound/invoices/drop-brake.js';
+import { isDropHeld } from '../inbound/invoices/safety-limit.js';
 import { actions } from '../operator/actions/actions.js';
 import { heldInvoices } from '../operator/actions/held-invoices.js';
 import type { FindBy } from '../operator/find-records.js';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { firstAuditAt } from '../audit/audit-log.js';
 import type { Settings } from '../config/settings.js';
-import { heldDropCause, isDropHeld } from '../inbound/invoices/drop-brake.js';
+import { heldDropCause, isDropHeld } from '../inbound/invoices/safety-limit.js';
 import { setAsideCause } from '../inbound/invoices/set-aside.js';
 import type { AlertFact } from '../model/facts/alerts.js';
 import { inSource } from '../model/record.js';

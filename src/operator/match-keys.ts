@@ -1,4 +1,4 @@
-import { isSameValue } from '../outbound/capture/brake.js';
+import { isSameValue } from '../outbound/capture/safety-limits.js';
 import type { KnownKey } from '../outbound/recovery/rename-records.js';
 
 export interface MatchedKeys {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { alertChanges, writeAlertChanges } from '../../src/daemon/watch-alerts.js';
-import { confirmDrop } from '../../src/inbound/invoices/drop-brake.js';
 import { listHeldInvoices } from '../../src/inbound/invoices/list-invoices.js';
+import { confirmDrop } from '../../src/inbound/invoices/safety-limit.js';
 import { prepareReadBack, readOrdersBack } from '../../src/inbound/orders/read-back.js';
 import { ForgeryWatch, tellForgeries } from '../../src/inbound/webhooks/receive-webhooks.js';
 import type { AlertFact } from '../../src/model/facts/alerts.js';

@@ -177,16 +177,19 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'Very many were edited or cancelled at once': [
     [
-      'outbound/capture/pass-brakes.test.ts',
+      'outbound/capture/apply-safety-limits.test.ts',
       'is not ended by a yes to something else, while the person looks at the list',
     ],
-    ['outbound/capture/pass-brakes.test.ts', 'lets go only the messages that were shown, whatever their numbers'],
     [
-      'outbound/capture/pass-brakes.test.ts',
+      'outbound/capture/apply-safety-limits.test.ts',
+      'lets go only the messages that were shown, whatever their numbers',
+    ],
+    [
+      'outbound/capture/apply-safety-limits.test.ts',
       'is told as over when what it held is taken back, and told again the next time',
     ],
     [
-      'outbound/capture/pass-brakes.test.ts',
+      'outbound/capture/apply-safety-limits.test.ts',
       'holds more updates in a pass than maxUpdates, all of them, and creates go on',
     ],
     ['outbound/capture/capture-removals.test.ts', 'waits for a person together with many others'],
@@ -205,11 +208,11 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'Somebody changed the mapping': [
     [
-      'outbound/capture/pass-brakes.test.ts',
+      'outbound/capture/apply-safety-limits.test.ts',
       'holds a mapping edit that touches … orders, counts it by field, and sends it when a person says so',
     ],
     [
-      'outbound/capture/pass-brakes.test.ts',
+      'outbound/capture/apply-safety-limits.test.ts',
       'takes a changed mapping as the new baseline without sending anything, and follows edits from there',
     ],
   ],
@@ -516,11 +519,11 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
   ],
   "Most invoices were missing from the service's list": [
     [
-      'inbound/invoices/drop-brake.test.ts',
+      'inbound/invoices/safety-limit.test.ts',
       'waits for a person: the list stays whole, with an alert that says how many and which, until the service shows it again',
     ],
     [
-      'inbound/invoices/drop-brake.test.ts',
+      'inbound/invoices/safety-limit.test.ts',
       'goes when a person confirms it, exactly as it was shown: what is met again stays, and what is missing since is judged anew',
     ],
     ['cli/confirm.test.ts', 'takes off the invoices that are held, after it has shown them, and says so in the audit'],

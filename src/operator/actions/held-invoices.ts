@@ -1,5 +1,5 @@
-import { confirmDrop } from '../../inbound/invoices/drop-brake.js';
 import { knownInvoices, type ListedInvoice, listHeldInvoices } from '../../inbound/invoices/list-invoices.js';
+import { confirmDrop } from '../../inbound/invoices/safety-limit.js';
 import { currencyScale } from '../../model/currencies.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { action } from './action.js';

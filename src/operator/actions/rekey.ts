@@ -12,9 +12,9 @@ import {
   leftBehindSince,
 } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { changedIdentity } from '../../outbound/capture/brake.js';
 import { acquireCaptureLease } from '../../outbound/capture/capture-result.js';
 import { identityOf, type ReadRow } from '../../outbound/capture/plan-row.js';
+import { changedIdentity } from '../../outbound/capture/safety-limits.js';
 import { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { keepGenerations } from '../../outbound/outbox/bindings.js';
 import { dateReasons, readKnownKeys, renameRecords, restartCapture } from '../../outbound/recovery/rename-records.js';

@@ -14,7 +14,7 @@ import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
-import { type PassCounts, turnedKeysBrake } from './brake.js';
+import { brakeSource } from './apply-safety-limits.js';
 import {
   closeShared,
   type MovedOrder,
@@ -47,7 +47,6 @@ import {
   type TimedPass,
   writePlans,
 } from './plan-row.js';
-import { brakeSource } from './raise-brake.js';
 import {
   findReplacements,
   type Replacement,
@@ -56,6 +55,7 @@ import {
   settleReplacements,
 } from './replaced-records.js';
 import { type FirstSeen, firstSeen, orderReadiness, writeUnsettled } from './rows-aside.js';
+import { type PassCounts, turnedKeysBrake } from './safety-limits.js';
 
 interface CapturePageWork extends Omit<RowPass, 'renamed' | 'replacing'> {
   reader: ErpReader;

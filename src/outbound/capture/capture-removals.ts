@@ -15,12 +15,12 @@ import { boundKeys } from '../outbox/exported-bindings.js';
 import type { Removal } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
-import { holdReason } from './brake.js';
 import type { TouchedRecord } from './capture-page.js';
 import { type KnownRecord, knownRecords, knownSpellings } from './known-records.js';
 import { noteLeftOrders } from './left-orders.js';
 import { decideRemoval, replacesRecord } from './next-revision.js';
 import { findRenamed, lastRecords, renamedReason } from './removed-records.js';
+import { holdReason } from './safety-limits.js';
 
 /**
  * The questions of delivery before a removal leaves: is the record back, or does it go on under another key, and of

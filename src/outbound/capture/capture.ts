@@ -9,7 +9,7 @@ import { tell } from '../../words/words.js';
 import { mappingFingerprint } from '../outbox/content-hash.js';
 import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
-import type { ReadBefore, SourceLook } from './brake.js';
+import { PassBrakes } from './apply-safety-limits.js';
 import { capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
 import {
@@ -23,8 +23,8 @@ import {
   openCursor,
   roomOf,
 } from './capture-result.js';
-import { PassBrakes } from './pass-brakes.js';
 import { partsOf, rowsAtOnce, setUnchangedAside, waitingPages } from './rows-aside.js';
+import type { ReadBefore, SourceLook } from './safety-limits.js';
 import { overSources } from './sources.js';
 
 type AnyPage = ErpPage<ReadCustomer | ReadOrder>;

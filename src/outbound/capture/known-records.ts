@@ -7,8 +7,8 @@ import { withFact } from '../../store/fact-columns.js';
 import { boundedText, padded, placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import type { Removal } from '../outbox/message.js';
-import { changedIdentity } from './brake.js';
 import type { ClosedBinding, KnownBinding, NewestMessage } from './next-revision.js';
+import { changedIdentity } from './safety-limits.js';
 
 export interface KnownRecord {
   newest:

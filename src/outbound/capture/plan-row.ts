@@ -14,9 +14,9 @@ import { createKey, keyLifetimeOf, wireBody } from '../outbox/idempotency-key.js
 import { type FirstSend, neverSent } from '../outbox/message.js';
 import { insertMessages, type NewMessage } from '../outbox/new-messages.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
-import { changedIdentity, holdReason, isOverdue, type ReadBefore, suspicion } from './brake.js';
 import type { KnownRecord } from './known-records.js';
 import { forcedRevision, nextRevision, replacesRecord } from './next-revision.js';
+import { changedIdentity, holdReason, isOverdue, type ReadBefore, suspicion } from './safety-limits.js';
 
 type Fields = { readonly [name: string]: JsonValue };
 

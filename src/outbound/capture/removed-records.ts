@@ -6,8 +6,8 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { readStoreInfo } from '../../store/store-info.js';
 import type { MessageState } from '../outbox/message.js';
-import { changedIdentity } from './brake.js';
 import { acknowledgedRecords, type KnownRecord } from './known-records.js';
+import { changedIdentity } from './safety-limits.js';
 
 /*
  * The store's facts about records whose rows are gone.

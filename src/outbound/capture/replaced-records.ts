@@ -8,10 +8,10 @@ import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { supersedeUnsent } from '../outbox/transitions.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
-import { changedIdentity } from './brake.js';
 import { type KnownRecord, knownRecords, type RenamedOrder } from './known-records.js';
 import { moveRecord, noteReplaced } from './move-record.js';
 import { identityAtService, identityOf, type ReadRow } from './plan-row.js';
+import { changedIdentity } from './safety-limits.js';
 
 /*
  * Rows that say which record of the ERP they go on for (`replaces`): an order that was amended, a customer that was merged.

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { confirmDrop } from '../../../src/inbound/invoices/drop-brake.js';
 import { listHeldInvoices } from '../../../src/inbound/invoices/list-invoices.js';
+import { confirmDrop } from '../../../src/inbound/invoices/safety-limit.js';
 import { remedyFor } from '../../../src/words/words.js';
 import { type Lab, type LabOptions, onAnyLab } from '../../support/jobs/job-lab.js';
 

@@ -85,7 +85,8 @@ class Puller {
         const after = afterPage(state, { rows: page.length, ...counts, total, isAnotherPage: false }, told.maxPasses);
         state = after.state;
         if (state.pass > before) await forgetDueReads(tx, null);
-        if (after.verdict.kind !== 'more') await endGroup(tx, null, after.verdict.kind === 'proven' ? state.pass : null);
+        if (after.verdict.kind !== 'more')
+          await endGroup(tx, null, after.verdict.kind === 'proven' ? state.pass : null);
         return after.verdict.kind;
       });
       this.#pass = state.pass;

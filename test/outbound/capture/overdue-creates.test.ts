@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { confirmHeld, summariseHeld } from '../../../src/operator/actions/held-changes.js';
-import { isOverdue } from '../../../src/outbound/capture/brake.js';
+import { isOverdue } from '../../../src/outbound/capture/safety-limits.js';
 import { liveIdentity, writeGoLive } from '../../../src/outbound/deliver/go-live.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
 import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';

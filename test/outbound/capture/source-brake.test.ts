@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { believedMarks, endOf, nextMarks, sourceBrake, toleranceSeconds } from '../../../src/outbound/capture/brake.js';
+import {
+  believedMarks,
+  endOf,
+  nextMarks,
+  sourceBrake,
+  toleranceSeconds,
+} from '../../../src/outbound/capture/safety-limits.js';
 import type { SourceMarks } from '../../../src/store/job-runs.js';
 
 const marks: SourceMarks = {

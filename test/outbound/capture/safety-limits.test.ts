@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { outside } from '../../../src/model/outside.js';
-import { changedIdentity, type HoldInput, holdReason, passBrake } from '../../../src/outbound/capture/brake.js';
+import { changedIdentity, type HoldInput, holdReason, passBrake } from '../../../src/outbound/capture/safety-limits.js';
 
 const empty = { code: 'source_empty' } as const;
 const limits = { maxCreates: 100, maxUpdates: 200, maxRemovals: 10 };

@@ -7,11 +7,12 @@ import type { SourceFact } from '../../model/facts/records.js';
 import { defaultSource, type Entity, entities, inSource } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
-import { endAlert, raiseAlert } from '../../store/alerts.js';
+import { type AlertCause, endAlert, raiseAlert } from '../../store/alerts.js';
 import { readMarks, readMarksOf, type SourceMarks, writeMarks } from '../../store/job-runs.js';
 import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { holdMessages } from '../outbox/transitions.js';
+import type { ReadRow } from './plan-row.js';
 import {
   believedMarks,
   endOf,
@@ -25,15 +26,13 @@ import {
   sourceBrake,
   toleranceSeconds,
   turnedKeysBrake,
-} from './brake.js';
-import type { ReadRow } from './plan-row.js';
-import { brakeSource, raiseBrake } from './raise-brake.js';
+} from './safety-limits.js';
 
 const batchSize = 500;
 
 /**
  * Holds the changes of one pass for a person: for a fault of a source as a whole, for the number of changes, and for
- * single records. `brake.ts` decides; this is the one place that raises and ends brakes.
+ * single records. `safety-limits.ts` decides; this is the one place that raises and ends brakes.
  */
 export class PassBrakes {
   /** The reasons for which single messages were held as they were written. */
@@ -302,4 +301,44 @@ async function countOfPass(tx: Tx, source: string, afterId: number): Promise<Rec
     return { creates, updates, removals };
   };
   return { customer: of('customer'), order: of('order') };
+}
+
+/**
+ * Puts a brake on a source, which holds its updates and removals until a person confirms, and
+ * alerts once.
+ * @returns the alert, for the log when the transaction is committed; null where the brake was on already
+ */
+export async function brakeSource(
+  tx: Tx,
+  context: JobContext,
+  entity: Entity,
+  brake: SourceFact,
+): Promise<AlertFact | null> {
+  const { source } = context.settings;
+  const name = inSource(entity, source);
+  const before = await readMarks(tx, name);
+  await writeMarks(tx, name, { ...before, brake });
+  if (before.brake?.code === brake.code) return null;
+  const cause = causes[brake.code];
+  const alert: AlertFact = { code: 'source_held', entity, source: source || null, cause, reason: brake };
+  await raiseBrake(tx, context, { entity, cause: `source.${name}`, outcome: cause, alert });
+  return alert;
+}
+
+/** The names of these brakes in alerts and the audit log. */
+const causes = { source_empty: 'empty', source_drained: 'drained', source_restored: 'restored' } as const;
+
+export async function raiseBrake(
+  tx: Tx,
+  { actor, nowMs }: JobContext,
+  raised: {
+    entity: Entity;
+    cause: AlertCause;
+    outcome: string;
+    alert: AlertFact;
+  },
+): Promise<void> {
+  const { entity, cause, outcome, alert } = raised;
+  await raiseAlert(tx, cause, alert, nowMs());
+  await appendAudit(tx, [{ event: 'alert', outcome, entity, actor, detail: { message: alert } }], nowMs());
 }

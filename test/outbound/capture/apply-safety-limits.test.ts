@@ -7,7 +7,7 @@ import { editSampleLine } from '../../support/change-sample-erp.js';
 import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
 
-/** The long form: WAYBILL_BRAKE_ORDERS=5000 npx mocha dist/test/outbound/capture/pass-brakes.test.js */
+/** The long form: WAYBILL_BRAKE_ORDERS=5000 npx mocha dist/test/outbound/capture/apply-safety-limits.test.js */
 const manyOrders = Number(process.env.WAYBILL_BRAKE_ORDERS ?? 500);
 
 onAnyLab('a brake', (kit) => {

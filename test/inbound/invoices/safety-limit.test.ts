@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { alertChanges } from '../../../src/daemon/watch-alerts.js';
-import { confirmDrop, dropBrake } from '../../../src/inbound/invoices/drop-brake.js';
 import { listHeldInvoices } from '../../../src/inbound/invoices/list-invoices.js';
 import { unprovenSince } from '../../../src/inbound/invoices/pull-record.js';
+import { confirmDrop, dropBrake } from '../../../src/inbound/invoices/safety-limit.js';
 import { endPulled } from '../../../src/inbound/webhooks/read-announced.js';
 import { insertEvent } from '../../../src/inbound/webhooks/webhook-rows.js';
 import { openAlerts } from '../../../src/store/alerts.js';
