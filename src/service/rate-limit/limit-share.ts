@@ -47,6 +47,11 @@ export class LimitShare {
     });
   }
 
+  /** The number of places for one request more, by limit, than those that still count. */
+  get forOneMore(): number[] {
+    return this.slots.map((slots) => slots.inUse(this.nowMs()) + 1);
+  }
+
   /** From here on no more places than this are taken. @returns by limit, how many are in use */
   shrinkTo(places: readonly number[]): number[] {
     for (const [nth, slots] of this.slots.entries()) slots.places = Math.min(slots.places, places[nth] ?? 0);

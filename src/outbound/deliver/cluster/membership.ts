@@ -201,7 +201,8 @@ export class Membership {
       for (const limit of limiter.share.limits)
         counted.push(limit.windowMs > longestRestMs ? await this.#recalledFor(tx, limit, alive) : null);
       const limits = limitsInWords(this.context.settings.service);
-      const demand = part === 'works' ? wanted : wanted.map(() => (part === 'tries' ? 1 : 0));
+      const little = part === 'tries' ? limiter.share.forOneMore : wanted.map(() => 0);
+      const demand = part === 'works' ? wanted : little;
       const { share, use } = takePlaces(limiter.share, { me, alive, gone, part, demand, limits, counted });
       const { usedUp } = limiter;
       const sources = sourcesInWords(this.context.settings);

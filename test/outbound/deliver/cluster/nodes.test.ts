@@ -423,7 +423,7 @@ onServers('nodes of a cluster', (store) => {
   });
 
   it('rest alone when nothing gets through to the service, and try again by one request at a time', async () => {
-    const [a] = await labs(['a'], 100);
+    const [a] = await labs(['a'], 100, { requests: 10_000, perSeconds: 3600 });
     const proxy = await new ConnectProxy().open();
     ending.push(() => proxy.close());
     const b = asNode(

@@ -1,0 +1,263 @@
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { createSampleErp, sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
+import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
+import { insertSampleOrder } from '../support/change-sample-erp.js';
+import { ConnectProxy } from '../support/connect-proxy.js';
+import { openSqlite } from '../support/sqlite-file.js';
+import { useTempDir } from '../support/temp-dir.js';
+import { useServer } from '../support/use-database.js';
+import { WallClock } from '../torture/clock-steps.js';
+import { canary, type Daemon, eventually, Installation, type InstallationOptions } from './installation.js';
+
+const perSecond = 20;
+/** The part of the limit that has to be used within so long, over a window of so long. */
+const goal = { share: 0.9, withinMs: 30_000, windowMs: 5_000 };
+const ahead = 150;
+
+for (const [type, title] of [
+  ['mysql', 'MariaDB'],
+  ['postgres', 'PostgreSQL'],
+] as const)
+  describe(`a healthy node beside a sick one (${title})`, function () {
+    this.timeout(240_000);
+    const dir = useTempDir();
+    const server = useServer(type);
+    const running = new Set<Daemon>();
+    const figures: string[] = [];
+    let sandbox: Sandbox;
+    let elsewhere: Sandbox;
+    let erp: { type: 'sqlite'; file: string };
+    let healthy: Installation;
+    let a: Daemon;
+    let entered = 50;
+    let nodes = 0;
+
+    const installation = (node: string, own: Record<string, unknown> = {}, more: Partial<InstallationOptions> = {}) =>
+      new Installation({
+        folder: join(dir.path, node),
+        serviceUrl: sandbox.url,
+        erp,
+        store: { type, database: (server as NonNullable<typeof server>).database },
+        ...more,
+        settings: {
+          cluster: { enabled: true, node },
+          schedule: { capture: '* * * * * *' },
+          delivery: { leaseSeconds: 6, drainSeconds: 3, backoffBaseSeconds: 0.2, probeSeconds: 5 },
+          invoices: { enabled: false },
+          ...own,
+          service: {
+            environment: 'sandbox',
+            baseUrl: sandbox.url,
+            deadlineSeconds: 1,
+            limits: [
+              { requests: perSecond, perSeconds: 1 },
+              { requests: 50_000, perSeconds: 3600 },
+            ],
+            ...(own.service as object | undefined),
+          },
+        },
+      });
+    const start = async (one: Installation) => {
+      const daemon = one.daemon();
+      running.add(daemon);
+      await eventually(
+        'it joins, or stands by',
+        () => daemon.lines.some(({ message }) => /^(Delivering from|Nothing is delivered|Standing by)/.test(message)),
+        60_000,
+      );
+      return daemon;
+    };
+    const stop = async (daemon: Daemon) => {
+      daemon.kill('SIGCONT');
+      daemon.kill('SIGTERM');
+      await daemon.ended;
+      running.delete(daemon);
+    };
+    /** Keeps so many orders waiting. */
+    const enter = async () => {
+      for (; entered < sandbox.counts().orders + ahead; entered++) await insertSampleOrder(erp);
+    };
+    const arrivals = () =>
+      sandbox
+        .ledger()
+        .requests.map((request) => request.received_at_ms)
+        .sort((one, other) => one - other);
+    const deliversWell = async (what: string) => {
+      const from = Date.now();
+      let best = 0;
+      for (;;) {
+        await enter();
+        const now = Date.now();
+        const since = Math.max(from, now - goal.windowMs);
+        if (now - from >= goal.windowMs)
+          best = Math.max(best, arrivals().filter((at) => at >= since).length / (perSecond * (goal.windowMs / 1_000)));
+        if (best >= goal.share || now - from > goal.withinMs) break;
+        await sleep(200);
+      }
+      const figure = `${Math.round(best * 100)} % of the limit after ${Math.round((Date.now() - from) / 1_000)} s`;
+      figures.push(`${what}: ${figure}`);
+      expect(best, figure).to.be.at.least(goal.share);
+    };
+    /** `status` names it, and so does an alert, where one is due so soon. */
+    const isNamed = async (said: RegExp, cause?: string) => {
+      await eventually(
+        `status says ${said}`,
+        async () => (await healthy.run('status')).stdout.replace(/\s+/g, ' ').match(said),
+        15_000,
+      );
+      if (cause === undefined) return;
+      expect((await healthy.run('status', '--check')).code, 'status --check').to.equal(1);
+      await eventually(
+        `the alert ${cause}`,
+        async () => (await healthy.run('status', '--json')).stdout.includes(`"${cause}"`),
+        25_000,
+      );
+    };
+
+    before(async () => {
+      erp = { type: 'sqlite', file: dir.file('erp.sqlite') };
+      await createSampleErp({ target: erp, customers: 10, orders: entered });
+      const limits = [{ requests: perSecond, windowMs: 1_000 }];
+      sandbox = await startSandbox({ token: canary.token, delayMs: [0, 20], limits });
+      elsewhere = await startSandbox({ token: canary.token });
+      healthy = installation('a');
+      expect((await healthy.run('migrate')).code).to.equal(0);
+      a = await start(healthy);
+    });
+    after(async () => {
+      for (const daemon of running) daemon.kill('SIGKILL');
+      await Promise.all([...running].map((daemon) => daemon.ended));
+      await sandbox?.close();
+      await elsewhere?.close();
+      console.log(figures.map((figure) => `      ${figure}`).join('\n'));
+    });
+    afterEach('each order is there once, within the limit', () => {
+      const { duplicateReferences, throttled } = sandbox.counts();
+      expect({ duplicateReferences, throttled }).to.deep.equal({ duplicateReferences: 0, throttled: 0 });
+      const times = arrivals();
+      for (const [i, at] of times.entries()) {
+        const next = times[i + perSecond];
+        if (next !== undefined) expect(next - at, `${perSecond + 1} requests from ${at}`).to.be.at.least(999);
+      }
+    });
+    const b = () => `b${++nodes}`;
+
+    it('whose credential is refused', async () => {
+      const node = b();
+      const sick = await start(installation(node, {}, { token: 'stale' }));
+      await deliversWell('a stale token');
+      await isNamed(
+        new RegExp(`Node ${node} sends nothing, because the service refuses its credential`),
+        `node.${node}.service`,
+      );
+      const refused = () => sandbox.ledger().requests.filter(({ status }) => status === 401).length;
+      const knocks = refused();
+      await deliversWell('a stale token, later');
+      expect(refused(), 'it does not knock on').to.equal(knocks);
+      await stop(sick);
+      await deliversWell('once it has left');
+    });
+
+    it('that does not reach the service', async () => {
+      const node = b();
+      const proxy = await new ConnectProxy().open();
+      const sick = await start(installation(node, { service: { proxy: { url: proxy.url } } }));
+      await enter();
+      await eventually('it delivers', () => proxy.tunnels > 0);
+      proxy.trouble = 'silence';
+      proxy.cut();
+      await deliversWell('no way to the service');
+      await isNamed(
+        new RegExp(`Node ${node} does not reach the service: .* Delivery goes on from a`),
+        `node.${node}.service`,
+      );
+      proxy.trouble = null;
+      await eventually(
+        'it works again by itself',
+        async () => {
+          await enter();
+          return !(await healthy.run('status')).stdout.includes('does not reach');
+        },
+        40_000,
+      );
+      await stop(sick);
+      await proxy.close();
+    });
+
+    it('with another address of the service', async () => {
+      const node = b();
+      const sick = await start(installation(node, { service: { baseUrl: elsewhere.url } }));
+      await deliversWell('another base URL');
+      await isNamed(new RegExp(`node ${node}, stands by: node a has other service.baseUrl`));
+      expect(elsewhere.counts().requests).to.equal(0);
+      await stop(sick);
+    });
+
+    it('with another mapping', async () => {
+      const node = b();
+      const fields = { remark: 'order_no' };
+      const sick = await start(installation(node, { orders: { ...sampleErpMapping.orders, fields } }));
+      await deliversWell('another mapping');
+      await isNamed(
+        new RegExp(`Node ${node} has other settings than node a, which leads: customers, orders`),
+        `node.${node}.settings`,
+      );
+      await stop(sick);
+    });
+
+    for (const seconds of [20, -400])
+      it(`whose clock is ${seconds} s off`, async () => {
+        const node = b();
+        const one = installation(node);
+        const clock = await WallClock.start(join(dir.path, node), seconds * 1_000);
+        Object.assign(one.env, clock.environment);
+        const sick = await start(one);
+        await deliversWell(`a clock ${seconds} s off`);
+        await isNamed(
+          new RegExp(`clock of node ${node} is .* that of the store, so it sends nothing`),
+          `node.${node}.clock`,
+        );
+        sick.kill('SIGKILL');
+        await sick.ended;
+        running.delete(sick);
+        await deliversWell('once it was killed');
+      });
+
+    it('that is frozen, and resumes', async () => {
+      const node = b();
+      const sick = await start(installation(node));
+      await enter();
+      await sleep(3_000);
+      sick.kill('SIGSTOP');
+      await deliversWell('a frozen process');
+      await isNamed(new RegExp(`node ${node} stopped without a word`));
+      sick.kill('SIGCONT');
+      await deliversWell('a resumed process');
+      await stop(sick);
+    });
+
+    it('that can not read the ERP, and leads', async () => {
+      const node = b();
+      await stop(a);
+      const file = dir.file('copy.sqlite');
+      await cp(erp.file, file);
+      const sick = await start(installation(node, {}, { erp: { type: 'sqlite', file } }));
+      await sick.line(({ message }) => message.startsWith('This node leads'));
+      const copy = openSqlite(file);
+      copy.exec('ALTER TABLE sales_orders RENAME TO gone');
+      copy.close();
+      a = await start(healthy);
+      await deliversWell('no ERP access');
+      await isNamed(new RegExp(`Node ${node} could not read the ERP, so node a leads`), `node.${node}.lead`);
+      await stop(sick);
+    });
+
+    it('after all that, has delivered each order once', async () => {
+      await eventually('all are there', () => sandbox.counts().orders === entered, 60_000);
+      const left = async () => /; 0 open, nothing parked/.test((await healthy.run('status')).stdout);
+      await eventually('nothing is open or parked', left, 30_000);
+    });
+  });
