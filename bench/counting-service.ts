@@ -3,9 +3,12 @@ import type { AddressInfo } from 'node:net';
 
 /**
  * A process of its own: a service that acknowledges everything and counts. It is as small as a service on node:http can be, so
- * that the sender is what is measured. Asked for `/arrivals`, it says when each order came.
+ * that the sender is what is measured. Asked for `/arrivals`, it says when each order came; asked to `/throttle`, it answers 429 for
+ * two seconds, and counts how often.
  */
 let orders = 0;
+let throttled = 0;
+let throttledUntil = 0;
 const arrivals: Record<string, number> = {};
 const acknowledged = '2026-01-02T08:00:00Z';
 
@@ -13,7 +16,13 @@ const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => {
-    if (request.method === 'GET') return answer(200, request.url === '/arrivals' ? arrivals : { orders });
+    if (request.method === 'GET' && request.url === '/throttle') throttledUntil = Date.now() + 2_000;
+    if (request.method === 'GET') return answer(200, request.url === '/arrivals' ? arrivals : { orders, throttled });
+    if (Date.now() < throttledUntil) {
+      throttled++;
+      response.setHeader('retry-after', '2');
+      return answer(429, {});
+    }
     const body = JSON.parse(Buffer.concat(chunks).toString());
     if (!body.items) return answer(201, { customer_code: body.customer_code, status: 'active' });
     let total = 0;

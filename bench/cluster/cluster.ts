@@ -24,6 +24,11 @@ const variants = [
 ];
 type Variant = (typeof variants)[number];
 
+/** The limit of a service that stops nobody. */
+const noLimit = 10_000;
+const settleMs = 2_000;
+const idleMs = 5_000;
+
 interface ClusterResult {
   nodes: string;
   ordersPerSecond: number;
@@ -32,6 +37,10 @@ interface ClusterResult {
   storeStatementsPerOrder: number;
   /** Scripts of BullMQ count as one. */
   redisCommandsPerOrder: number;
+  /** Of the store a second, when all is delivered. */
+  idleStatements: number;
+  /** Answers of 429 after the first one, in the two seconds for which the service asked; null: it did not. */
+  throttledAgain: number | null;
   /** The largest and the smallest part that a node had. */
   shares: string;
 }
@@ -90,10 +99,19 @@ async function measure(
     const before = { store: await store?.work(), redis: await commandsOf(redis) };
     const startedAt = performance.now();
     for (const node of processes) node.send('start');
-    const arrived = async () => ((await (await fetch(url)).json()) as { orders: number }).orders;
-    while ((await arrived()) < orders) await sleep(20);
+    const counts = async () => (await (await fetch(url)).json()) as { orders: number; throttled: number };
+    // Under a limit the second half is told once to slow down, and is not timed.
+    const timed = limit < noLimit ? Math.floor(orders / 2) : orders;
+    while ((await counts()).orders < timed) await sleep(20);
     const seconds = (performance.now() - startedAt) / 1000;
+    if (timed < orders) await fetch(`${url}/throttle`);
+    while ((await counts()).orders < orders) await sleep(20);
+    const { throttled } = await counts();
     const after = { store: await store?.work(), redis: await commandsOf(redis) };
+    await sleep(settleMs);
+    const idleFrom = await store?.work();
+    await sleep(idleMs);
+    const idle = ((await store?.work())?.statements ?? 0) - (idleFrom?.statements ?? 0);
     const ended = processes.map((node) => message(node));
     for (const node of processes) node.send('stop');
     const measures = (await Promise.all(ended)) as NodeMeasure[];
@@ -102,10 +120,12 @@ async function measure(
     const shares = measures.map(({ delivered }) => Math.round((delivered / orders) * 100)).sort((a, b) => b - a);
     return {
       nodes: name,
-      ordersPerSecond: Math.round(orders / seconds),
+      ordersPerSecond: Math.round(timed / seconds),
       cpuMicrosPerOrder: Math.round((measures.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0) * 1e6) / orders),
       storeStatementsPerOrder: each((after.store?.statements ?? 0) - (before.store?.statements ?? 0)),
       redisCommandsPerOrder: each(after.redis - before.redis),
+      idleStatements: Math.round(idle / (idleMs / 1_000)),
+      throttledAgain: timed < orders ? Math.max(0, throttled - 1) : null,
       shares: `${shares.join('/')} %`,
     };
   } finally {
