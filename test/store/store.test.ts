@@ -219,6 +219,16 @@ onEveryStore('the store', (kit) => {
       for (let starts = 0; starts < 2; starts++) await (await openStore(settings)).store.close();
     });
 
+  it('tells doctor which database it is, and that nothing is lost in it', async () => {
+    const [first, ...others] = await checkStore({ store: kit.settings } as Settings, Date.now);
+    const name = { sqlite: /^SQLite 3/, mysql: /^\d+\..*utf8/, postgres: /^\d+.*UTF8/ }[kit.dialect];
+    expect(first)
+      .to.have.property('what')
+      .that.matches(name)
+      .and.matches(/; time zone of the server \w/);
+    expect(others.filter(({ severity }) => severity === 'error')).to.deep.equal([]);
+  });
+
   it('leaves the tables of another program alone, and says so', async () => {
     for (const [name, columns, values] of [
       ['invoice', 'invoice_no INTEGER', null],
