@@ -285,6 +285,22 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     expect(await kit.rows("SELECT lane FROM lane_pause WHERE cause='outage'")).to.deep.equal([]);
   });
 
+  it('calls orders not shown where a lost permission looks the same, and repairs none while none is shown', async () => {
+    const forbidden = { service: { endpoints: { readOrder: { absentStatus: 403 } } } };
+    const lab = await delivered({ customers: 1, orders: 4 }, forbidden);
+    lab.sandbox.setFaults([{ kind: 'status', status: 403, body: {}, match: { method: 'GET', path: '/v1/orders' } }]);
+    const run = await compare(lab);
+    expect(run).to.include({ state: 'done' });
+    expect(await causes(run)).to.deep.equal({ gone_at_service: 4 });
+    const findings = await kit.store.read('list', (tx) => listFindings(tx, run.id, { limit: 10 }));
+    for (const { reason } of findings) expect(said(reason)).to.equal('the service does not show it any more');
+    const plan = await planRepair(lab.context, run);
+    expect(plan.count).to.equal(0);
+    const why = { code: 'left_to_person', cause: 'gone_at_service', nothingShown: true };
+    expect(plan.left.map((one) => one.why)).to.have.length(1);
+    expect(plan.left[0]?.why).to.include(why);
+  });
+
   it('adds up both sides by day and currency, so that they differ by exactly what is listed', async () => {
     const lab = await delivered({ customers: 3, orders: 20 });
     const ids = await idsByKey();
