@@ -99,6 +99,21 @@ describe('answers that no well-made server gives', () => {
       expect((await client.send(sending())).verdict.kind).to.equal('in_doubt');
     });
 
+  it('says of a body what is wrong with it, where nothing broke off', async () => {
+    const plain = gzipHead(json.length) + json;
+    const wide = head('201 Created', `X-Long: ${'x'.repeat(20_000)}`, `Content-Length: ${json.length}`) + json;
+    const { url } = await serve((socket, count) => socket.write(count === 1 ? plain : wide));
+    const client = clients.at(url, { deadlineSeconds: 3 });
+    for (const words of [
+      'HTTP 201: the answer says Content-Encoding: gzip, and its body is packed in no such way',
+      'the headers of the answer are larger than 16 kB',
+    ]) {
+      const { verdict } = await client.send(sending());
+      expect(verdict.kind).to.equal('in_doubt');
+      expect(told('reason' in verdict && verdict.reason)).to.equal(words);
+    }
+  });
+
   it('does not unpack a bomb', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
     const { url } = await serve((socket) => socket.write(Buffer.concat([Buffer.from(gzipHead(bomb.length)), bomb])));

@@ -71,8 +71,12 @@ interface WireFacts {
   no_secure_connection: { errno: string; message: Outside };
   /** The proxy opened no tunnel. */
   proxy_refused: { status: number };
-  /** Status and headers came, the body broke off. */
-  answer_cut_off: { status: number; because: 'deadline' | 'too_large' | 'broken'; message: Outside | null };
+  /** Status and headers came, and no body that can be read. `encoding`: it is not packed in the way that `message` says. */
+  answer_cut_off: {
+    status: number;
+    because: 'deadline' | 'too_large' | 'broken' | 'encoding';
+    message: Outside | null;
+  };
   /** A program error while a request was under way. */
   request_failed: { message: Outside };
 }

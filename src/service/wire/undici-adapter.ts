@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import { type AxiosAdapter, AxiosError, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios';
 import type { Dispatcher } from 'undici';
-import { deadlineCode, NotSent } from './wire-exchange.js';
+import { deadlineCode, encodingCode, NotSent } from './wire-exchange.js';
 
 /**
  * The axios adapter over undici: puts a request on a kept connection and reads its answer, bounded and within the deadline. An
@@ -95,7 +95,8 @@ class Answer implements Dispatcher.DispatchHandler, Expiring {
     if (!this.#end(true)) return;
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
     const head = this.#head as AxiosResponse<string>;
-    const unpack = unpackers.get(String(head.headers['content-encoding'] ?? '').toLowerCase());
+    const encoding = String(head.headers['content-encoding'] ?? '').toLowerCase();
+    const unpack = unpackers.get(encoding);
     if (!unpack || body.length === 0) {
       head.data = body.toString('utf8');
       this.promise.resolve(head);
@@ -103,8 +104,7 @@ class Answer implements Dispatcher.DispatchHandler, Expiring {
     }
     unpack(body, { maxOutputLength: this.maxBytes }).then(
       (unpacked) => this.promise.resolve({ ...head, data: unpacked.toString('utf8') }),
-      (error: NodeJS.ErrnoException) =>
-        this.#fail(error.code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(this.maxBytes) : error),
+      (error: NodeJS.ErrnoException) => this.#fail(whyNotUnpacked(error, encoding, this.maxBytes)),
     );
   }
 
@@ -147,6 +147,12 @@ const unpackers: ReadonlyMap<string, Unpack> = new Map([
 
 function tooLarge(maxBytes: number): AxiosError {
   return new AxiosError(`the body is larger than ${maxBytes} bytes`, 'WAYBILL_BODY_TOO_LARGE');
+}
+
+/** The reason that a whole body can't be unpacked. Only data of another form show that the header is wrong. */
+function whyNotUnpacked(error: NodeJS.ErrnoException, encoding: string, maxBytes: number): Error {
+  if (error.code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(maxBytes);
+  return error.code === 'Z_DATA_ERROR' ? new AxiosError(encoding, encodingCode) : error;
 }
 
 /** A path never leaves the base address, whatever it begins with. Most creates go where the one before went. */

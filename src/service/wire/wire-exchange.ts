@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { AxiosError } from 'axios';
 import type { buildConnector } from 'undici';
 import type { Fact } from '../../model/facts/fact.js';
+import type { ServiceFacts } from '../../model/facts/service.js';
 import { outside } from '../../model/outside.js';
 
 /** The outcome of one request, before it is judged. */
@@ -37,6 +38,8 @@ export class NotSent extends Error {
 
 /** The code of axios for a request that was given up, as at its deadline. */
 export const deadlineCode = 'ERR_CANCELED';
+/** The code of an answer whose body is not packed in the way that it says. */
+export const encodingCode = 'WAYBILL_BODY_ENCODING';
 
 /** One request's exchange with its times. */
 export interface TimedExchange {
@@ -72,7 +75,7 @@ export function exchangeOfError(error: AxiosError, neverConnected = false): Wire
   if (error.response) {
     const { status, headers } = error.response;
     const because = whyCutOff(error, code);
-    const message = because === 'broken' ? said.message : null;
+    const message = because === 'broken' || because === 'encoding' ? said.message : null;
     return {
       kind: 'cut_off',
       status,
@@ -102,8 +105,9 @@ export function exchangeOfError(error: AxiosError, neverConnected = false): Wire
 /** Longest words of a driver. They never hold the request, whose headers hold the token. */
 const maxMessage = 200;
 
-function whyCutOff({ message }: AxiosError, code: string): 'deadline' | 'too_large' | 'broken' {
+function whyCutOff({ message }: AxiosError, code: string): ServiceFacts['answer_cut_off']['because'] {
   if (code === deadlineCode) return 'deadline';
+  if (code === encodingCode) return 'encoding';
   return code === 'WAYBILL_BODY_TOO_LARGE' || message.startsWith('maxContentLength') ? 'too_large' : 'broken';
 }
 

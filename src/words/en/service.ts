@@ -26,6 +26,8 @@ function answered({ status, errorCode, message }: Answered, said = ''): string {
 
 /** The driver's words, with its code where they lack it. */
 function failed({ errno, message }: { errno: string; message: Outside }): string {
+  // undici's limit.
+  if (errno === 'UND_ERR_HEADERS_OVERFLOW') return 'the headers of the answer are larger than 16 kB';
   const text = openOutside(message);
   // The names that undici gives to what it says in words.
   return errno === '' || text.includes(errno) || errno.startsWith('UND_') ? text : `${text} (${errno})`;
@@ -109,6 +111,8 @@ export const serviceWords: WordsFor<ServiceFacts> = {
     return status === 407 ? { text, remedy: 'Check the account in service.proxy.' } : text;
   },
   answer_cut_off: ({ status, because, message }) => {
+    if (because === 'encoding')
+      return `HTTP ${status}: the answer says Content-Encoding: ${message && openOutside(message)}, and its body is packed in no such way`;
     const why = because === 'broken' ? message && openOutside(message) : cutOff[because];
     return `HTTP ${status}: the answer's body broke off: ${why ?? 'the connection ended'}`;
   },
