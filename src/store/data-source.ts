@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm/data-source/DataSource.js';
 import type { StoreSettings } from '../config/sections/store.js';
 import { storeDialect } from '../db/databases.js';
 
-/** A class of TypeORM. Its file is loaded where a store is to be migrated: to look at one, the names are enough. */
+/** A class of TypeORM, which has the name of its file in the order that TypeORM expects: `LookUps1795800002000`. */
 interface Migration {
   name: string;
   load(): Promise<new () => MigrationInterface>;
