@@ -269,5 +269,8 @@ function fateOf(
 function inWords(fate: UnboundFate): string {
   if (fate.to === 'parked') return 'the rest is parked as unproven, for a person to look at';
   if (fate.lookUp) return 'Waybill asks the service for each of the rest';
-  return 'the rest is sent once more with its key and bytes; the service answers with what it has, or makes it now. A record whose key is spelled otherwise since would be made twice';
+  return (
+    'the rest is sent once more with its key and bytes; the service answers with what it has, or makes it now. A record would be ' +
+    'made twice whose key is spelled otherwise since, or that was sent again under a later key (after a removal, a repair or `resolve --not-delivered`)'
+  );
 }
