@@ -76,7 +76,7 @@ const ALLOWED: Record<string, readonly string[]> = {
 };
 
 /** Rooms in which a sentence is still made of a fact too early. Empty, once all reasons are facts. */
-const NOT_YET = ['operator', CAPTURE];
+const NOT_YET = ['operator'];
 for (const room of NOT_YET) ALLOWED[room] = [...(ALLOWED[room] ?? []), WORDS];
 
 /** Only these commands may start a stand-in; the rest of the command line is for real work. */

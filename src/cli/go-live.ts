@@ -110,7 +110,7 @@ function show({ output, settings }: CommandApp, shown: ForeseenDelivery, { ident
     ['Left out too', withoutStartInWords(shown, settings.orders)],
     ['Parked', shown.parked > 0 && `${shown.parked} cannot be sent as they are`],
     ['Doubt', doubtInWords(settings.service)],
-    ['Now', problem],
+    ['Now', problem && output.tell(problem)],
   ]);
 }
 
@@ -135,7 +135,7 @@ async function allowStandby(
     return exitCode.failed;
   const problem = await standBy(context, identity, reason);
   output.json({ ...identity, standby: problem === null, problem });
-  output.line(problem === null ? 'This machine may take over.' : `Not done: ${problem}.`);
+  output.line(problem === null ? 'This machine may take over.' : `Not done: ${output.tell(problem)}.`);
   return problem === null ? exitCode.done : exitCode.failed;
 }
 

@@ -129,12 +129,13 @@ async function sayItIsTheSame(
   hold: RecoveryHold | null,
 ): Promise<number> {
   if (!hold) throw new UsageError('Nothing is held, so --same-store has nothing to release.');
-  if (hold.witness !== null) throw new UsageError(`The witness proves that it is not the same store: ${hold.reason}.`);
+  if (hold.witness !== null)
+    throw new UsageError(`The witness proves that it is not the same store: ${output.tell(hold.reason)}.`);
   const { environment, baseUrl } = settings.service;
   output.json({ environment, dryRun: dryRun ?? false, hold, sameStore: true });
   output.lines(
     `Service       ${baseUrl} (${environment})`,
-    `Held          ${hold.reason}`,
+    `Held          ${output.tell(hold.reason)}`,
     'Then          delivery goes on as if nothing had happened. What a newer store has sent would be sent again',
   );
   if (dryRun) return exitCode.done;
@@ -168,7 +169,7 @@ async function recoverBy(
   const foreseen = await previewRecovery(context, reader, given);
   const plan = [
     `Service       ${baseUrl} (${environment})`,
-    `Held          ${hold?.reason ?? 'not yet: delivery is held from your yes until the recovery has ended, because you say that a store was lost'}`,
+    `Held          ${hold ? output.tell(hold.reason) : 'not yet: delivery is held from your yes until the recovery has ended, because you say that a store was lost'}`,
     ...planOfBindings(given, foreseen),
     `Not proven    ${foreseen.orders} orders and ${foreseen.customers} customers may have been sent before`,
     foreseen.unproven > 0 && `  of those    ${foreseen.unproven} were held or refused here, and are parked as unproven`,

@@ -110,7 +110,7 @@ async function keepSame(app: CommandApp, { dryRun, yes, reason }: RekeyOptions, 
     return exitCode.done;
   }
   output.lines(
-    `The keys of ${plural} were ${change}.`,
+    `The keys of ${plural} were ${output.tell(change)}.`,
     `Of ${asked} delivered ${plural}, ${found} are in the ERP under their keys; ${same} proved to be the same.`,
   );
   if (problem !== null || dryRun) {
@@ -195,7 +195,7 @@ function showRekey(
   const some = (keys: readonly string[]) =>
     `${keys.slice(0, maxNamed).join(', ')}${keys.length > maxNamed ? ` and ${keys.length - maxNamed} more` : ''}`;
   output.lines(
-    `The keys of ${plural} were ${change}.`,
+    change && `The keys of ${plural} were ${output.tell(change)}.`,
     `${matches.size} known ${plural} were found by what never changes of them:`,
     ...[...matches].slice(0, maxNamed).map(([from, to]) => `  ${from} is ${to} now`),
     ...ambiguous

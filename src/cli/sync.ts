@@ -223,7 +223,8 @@ function printCapture(output: Output, capture: CaptureResult, dryRun: boolean, s
     removals > 0 &&
       `${verb} the removal of ${removed.orders} orders and ${removed.customers} customers, cancelled or deleted in the ERP.`,
     ...capture.failed.map(
-      ({ source, reason }) => `Source ${source || 'default'} could not be read, and the others were: ${reason}`,
+      ({ source, reason }) =>
+        `Source ${source || 'default'} could not be read, and the others were: ${output.tell(reason)}`,
     ),
     ...brakes.map((brake) =>
       dryRun ? `Would be held: ${tell(brake)}` : `Held: ${tell(brake)}. Look at them: waybill confirm --dry-run`,
@@ -232,7 +233,7 @@ function printCapture(output: Output, capture: CaptureResult, dryRun: boolean, s
       .slice(0, shownRecords)
       .map(({ entity, sourceKey, reason }) => `  left alone: ${entity} ${sourceKey}: ${tell(reason)}`),
     skipped.length > shownRecords && `  … and ${skipped.length - shownRecords} more left alone`,
-    stopped && `Capture stopped: ${stopped.reason}`,
+    stopped && `Capture stopped: ${output.tell(stopped.reason)}`,
   );
   if (!dryRun || touched.length === 0) return;
   const shown = mostTelling(touched);
@@ -313,7 +314,9 @@ function printWriteBack(
   { busy, held, written, refused, failures }: NonNullable<SyncResult['writeBack']>,
 ): void {
   if (held || busy) {
-    output.line(held ? `Nothing is written back into the ERP: ${held}.` : `${busy} writes back into the ERP.`);
+    output.line(
+      held ? `Nothing is written back into the ERP: ${output.tell(held)}.` : `${busy} writes back into the ERP.`,
+    );
     return;
   }
   const { orders, customers, invoices } = written;

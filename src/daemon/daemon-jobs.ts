@@ -103,7 +103,7 @@ export function scheduleJobs(
   /** A capture that is refused fails as one that cannot read does. */
   const refusalOf = ({ stopped, busy, paused }: CaptureResult): Fact | null | undefined => {
     if (stopped === null) return null;
-    return busy || paused || signal.aborted ? undefined : { code: 'capture_refused', reason: outside(stopped.reason) };
+    return busy || paused || signal.aborted ? undefined : { code: 'capture_refused', reason: stopped.reason };
   };
   const captureOf = async (source: string) => {
     const tellNews = () => partners.news?.emit('due');

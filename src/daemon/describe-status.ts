@@ -36,7 +36,7 @@ export function describeStatus(
     ['Installation', `${status.installation}, ${status.environment}: ${status.service}`],
     ['Credential', status.credential],
     ['Health', `${result.level}: ${result.text}`],
-    ['Live', liveInWords(status)],
+    ['Live', liveInWords(status, time)],
     ['Doubt', doubtInWords(settings.service)],
     ['Delivering', ...delivererInWords(status, ago)],
     ['Pauses', ...pausesInWords(status, ago, time)],
@@ -101,7 +101,7 @@ function delivererInWords({ lease, nodes, daemons, notLive }: Status, ago: Ago):
   ];
 }
 
-function nodeInWords(node: NodeView, notLive: string | null, ago: Ago): string {
+function nodeInWords(node: NodeView, notLive: Status['notLive'], ago: Ago): string {
   if (node.standsBy !== null) {
     const standsBy = {
       code: 'node_stands_by',
@@ -168,8 +168,8 @@ function heldInWords({ brakes, outbox, heldInvoices }: Status): MaybeText[] {
   ];
 }
 
-function liveInWords({ environment, notLive }: Status): string {
-  if (notLive !== null) return `no: ${notLive}`;
+function liveInWords({ environment, notLive }: Status, time: (ms: number) => string): string {
+  if (notLive !== null) return `no: ${tell(notLive, { time })}`;
   return environment === 'sandbox' ? 'a sandbox needs no go-live' : 'yes';
 }
 

@@ -224,7 +224,7 @@ export function checkStatus(status: Status, most = Infinity): StatusCheck {
   }
   if (status.webhooks?.stopped) warning.push(tellWhole(status.webhooks.stopped));
   if (status.unproven) warning.push(status.unproven);
-  if (status.notLive) warning.push(status.notLive);
+  if (status.notLive) warning.push(tell(status.notLive));
   if (status.retentionWaits) warning.push(status.retentionWaits);
   const parked = outbox.parked.reduce((sum, { count }) => sum + count, 0);
   // The count of each class is not known then.

@@ -1,4 +1,5 @@
 import { appendAudit } from '../audit/audit-log.js';
+import type { WorkFact } from '../model/facts/work.js';
 import type { JobContext } from '../ops/job-context.js';
 import {
   allowStandby,
@@ -50,7 +51,7 @@ export async function standBy(
   { store, actor, nowMs }: JobContext,
   identity: LiveIdentity,
   reason: string,
-): Promise<string | null> {
+): Promise<WorkFact | null> {
   return store.transaction('allow a standby', async (tx) => {
     const problem = await allowStandby(tx, identity);
     if (problem === null)

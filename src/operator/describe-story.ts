@@ -20,7 +20,7 @@ interface StoryContext extends Pick<OperatorContext, 'keyLifetimeMs' | 'maxProce
   /** The pauses that hold delivery now. */
   pauses: readonly LanePause[];
   /** Why nothing may be delivered to this service yet, or null. */
-  notLive: string | null;
+  notLive: Fact | null;
 }
 
 interface StoryInWords {
@@ -183,7 +183,7 @@ function describeWaiting(story: RecordStory, message: StoryMessage, context: Sto
       });
   }
   if (notLive) {
-    words.why.push(`Delivery is held: ${notLive}.`);
+    words.why.push(`Delivery is held: ${tell(notLive, context)}.`);
     words.todo.push({ text: 'Look at what would be sent, then go live.', command: 'waybill go-live' });
   }
   describeNext(story, message, { context, isForgotten, words });

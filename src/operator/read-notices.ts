@@ -43,6 +43,6 @@ export async function readNotices(
       text: `All updates and removals of ${entity}s${source && ` of source ${source}`} are held: ${tell(reason, { time })}`,
       end: 'waybill confirm --dry-run',
     })),
-    ...(notLive === null ? [] : [{ text: `Delivery is held: ${notLive}.`, end: 'waybill go-live' }]),
+    ...(notLive === null ? [] : [{ text: `Delivery is held: ${tell(notLive, { time })}.`, end: 'waybill go-live' }]),
   ];
 }

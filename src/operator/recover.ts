@@ -21,6 +21,7 @@ import {
 import {
   beginIncarnation,
   endHold,
+  HeldAnew,
   lockRecoveryHold,
   type RecoveryHold,
   readRecoveryHold,
@@ -40,6 +41,7 @@ import { lockCaptures } from '../store/lease.js';
 import { isAnyAtWork } from '../store/lease-rows.js';
 import type { Tx } from '../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../store/store-info.js';
+import { tell } from '../words/words.js';
 import { sync } from './sync.js';
 
 interface RecoverOptions {
@@ -181,6 +183,14 @@ export async function keepSameStore({ store, actor, nowMs }: JobContext, reason:
  * @throws when the ERP could not be read to its end; the hold stays then. And when another recovery has ended the hold meanwhile
  */
 export async function recover(context: JobContext, reader: ErpReader, options: RecoverOptions): Promise<RecoverResult> {
+  try {
+    return await recoverHeld(context, reader, options);
+  } catch (error) {
+    throw error instanceof HeldAnew ? new HeldAnew(error.loss, ` because ${tell(error.loss)}`) : error;
+  }
+}
+
+async function recoverHeld(context: JobContext, reader: ErpReader, options: RecoverOptions): Promise<RecoverResult> {
   const { store, nowMs, actor } = context;
   const hold = await holdDelivery(context, options.reason);
   const { bindings, doubtedBindings } = await takeOverBindings(context, hold, options.bindings, endWritesOf);
@@ -226,9 +236,9 @@ async function captureAll(context: JobContext, reader: ErpReader): Promise<void>
   const [failed] = whole?.failed ?? [];
   if (failed)
     throw new RecoveryRefused(
-      `The source ${failed.source || 'of the section erp'} could not be read: ${failed.reason}`,
+      `The source ${failed.source || 'of the section erp'} could not be read: ${tell(failed.reason)}`,
     );
-  if (whole?.stopped) throw new RecoveryRefused(notRead(whole.stopped.reason));
+  if (whole?.stopped) throw new RecoveryRefused(notRead(tell(whole.stopped.reason)));
   const strangers = () => context.store.read('read who waits for lines', unsettledStrangers);
   let waiting = await strangers();
   const giveUpAt = performance.now() + 3 * context.settings.orders.settleSeconds * 1000 + 10_000;
@@ -239,7 +249,7 @@ async function captureAll(context: JobContext, reader: ErpReader): Promise<void>
       );
     await sleep(500);
     const { stopped, busy } = await capture(context, reader, {});
-    if (stopped && !busy) throw new RecoveryRefused(notRead(stopped.reason));
+    if (stopped && !busy) throw new RecoveryRefused(notRead(tell(stopped.reason)));
     const still = new Set(await strangers());
     waiting = waiting.filter((key) => still.has(key));
   }

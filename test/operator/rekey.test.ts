@@ -14,6 +14,7 @@ import { erpReaderOf } from '../support/erp-reader.js';
 import { type Lab, onSqliteLabAnd } from '../support/jobs/job-lab.js';
 import { withMethod } from '../support/jobs/with-method.js';
 import { ordersByNumber } from '../support/orders-by-number.js';
+import { told } from '../support/told.js';
 
 const byNumber = { orders: { ...ordersByNumber, identity: ['order_no', 'created_at'] } };
 
@@ -148,7 +149,7 @@ onSqliteLabAnd('postgres', 'records whose keys are others now', (kit) => {
     expect(lines).to.have.length(before.length);
     await goesOn(other);
     // Under the old settings everything waits now.
-    expect((await lab.capture()).stopped?.reason).to.include('waybill rekey orders');
+    expect(told((await lab.capture()).stopped?.reason)).to.include('waybill rekey orders');
     expect(keysAtService(lab).slice(0, keys.length)).to.deep.equal(keys);
   });
 
@@ -215,7 +216,7 @@ onSqliteLabAnd('postgres', 'records whose keys are others now', (kit) => {
     const refused = await rekey(other.context, requestOf(other)).catch((error: Error) => error);
     expect(refused).to.be.instanceOf(RekeyRefused).with.property('message').that.includes('--rest-is-new');
     expect(await orders()).to.deep.equal(before);
-    expect((await other.capture()).stopped?.reason).to.include('waybill rekey orders');
+    expect(told((await other.capture()).stopped?.reason)).to.include('waybill rekey orders');
     // The advice works.
     await rekey(other.context, requestOf(other, { named: new Map([['A-1', id]]) }));
     expect((await orders()).find(({ service_id: one }) => one === id)).to.include({ source_key: 'A-1' });
@@ -252,9 +253,11 @@ onSqliteLabAnd('postgres', 'records whose keys are others now', (kit) => {
       );
       if (done !== 'the power is gone') break;
       for (const any of [lab, other]) {
-        expect((await any.capture({ sweep: true })).stopped?.reason, `after ${nth}`).to.include('waybill rekey orders');
+        expect(told((await any.capture({ sweep: true })).stopped?.reason), `after ${nth}`).to.include(
+          'waybill rekey orders',
+        );
         const problem = await kit.store.read('', (tx) => goLiveProblem(tx, any.settings, any.reader.identity()));
-        expect(problem).to.include('waybill rekey orders');
+        expect(told(problem)).to.include('waybill rekey orders');
       }
     }
     expect(await idsOf()).to.deep.equal(before);

@@ -9,6 +9,7 @@ import { forged } from '../support/forged.js';
 import { onAnyLab } from '../support/jobs/job-lab.js';
 import { withMethod } from '../support/jobs/with-method.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
+import { told } from '../support/told.js';
 
 onAnyLab('one pass by hand', (kit) => {
   it('takes over from a deliverer that was killed, as soon as its lease ends', async () => {
@@ -74,7 +75,7 @@ onAnyLab('one pass by hand', (kit) => {
       { reader: lab.reader, client: () => lab.client },
       { stages: ['capture', 'deliver'] },
     );
-    expect(result.capture?.stopped?.reason).to.contain('paused');
+    expect(told(result.capture?.stopped?.reason)).to.contain('paused');
     expect(result.deliver?.delivered.orders).to.equal(5);
   });
 

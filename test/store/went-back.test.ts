@@ -4,6 +4,7 @@ import { holdOlderStore, readRecoveryHold } from '../../src/outbound/recovery/st
 import { forgetLastLines, noteLastLine, refuseOlderStore } from '../../src/store/last-lines.js';
 import { Lease } from '../../src/store/lease.js';
 import { StoreWentBack } from '../../src/store/store-error.js';
+import { told } from '../support/told.js';
 import { onEveryStore } from './stores.js';
 
 onEveryStore('a store that goes back under a running process', (kit) => {
@@ -43,7 +44,7 @@ onEveryStore('a store that goes back under a running process', (kit) => {
     expect(worked).to.equal(false);
     const hold = await kit.store.read('look', readRecoveryHold);
     expect(hold).to.include({ kind: 'older' });
-    expect(hold?.reason).to.include('went back to an older state');
+    expect(told(hold?.reason)).to.include('went back to an older state');
     // The lines that the process relied on are on record now; capture goes on.
     expect(await failureOf(audited(own))).to.equal(null);
   });

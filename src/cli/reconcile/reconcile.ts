@@ -214,7 +214,7 @@ async function repairAndShow(
         `Captured ${captured.orders} orders and ${captured.customers} customers, and the removal of ${removed.orders + removed.customers}.`,
       ...brakes.map((brake) => `Held: ${tell(brake)}. Look at them: waybill confirm --dry-run`),
       movedOn > 0 && `${movedOn} had moved on meanwhile and were left alone.`,
-      stopped && `Capture stopped: ${stopped.reason}`,
+      stopped && `Capture stopped: ${output.tell(stopped.reason)}`,
       deliver?.stopped ? `Delivery stopped: ${output.tell(deliver.stopped)}` : null,
       open > 0 && `${open} messages are still open: waybill outbox`,
       `Compare again to see what is left: waybill reconcile ${run.subject} --again`,

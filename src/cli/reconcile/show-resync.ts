@@ -37,7 +37,7 @@ export async function showResync(
     seconds === null
       ? `${requests} requests with what waits already; no limit is configured (service.limits).`
       : `${requests} requests with what waits already: ${span(seconds * 1000)} at the limit.`,
-    plan.stopped && `The ERP was not read to its end: ${plan.stopped}`,
+    plan.stopped && `The ERP was not read to its end: ${output.tell(plan.stopped)}`,
     'Nothing was sent. Waybill holds a change of the mapping until `waybill confirm` sends or adopts it.',
   );
   return plan.stopped ? exitCode.failed : exitCode.done;

@@ -126,7 +126,7 @@ function printPreview(
   printCauses(output, found);
   output.lines(
     ...found.brakes.map((brake) => `Would be held: ${tell(brake)}`),
-    found.stopped && `Stopped: ${found.stopped}`,
+    found.stopped && `Stopped: ${output.tell(found.stopped)}`,
     isStoreAbsent && 'There is no store yet, so everything counts as new.',
     'Nothing was stored or sent.',
   );

@@ -12,7 +12,7 @@ export interface WriteBackResult {
   /** The other process that writes, or null. */
   busy: string | null;
   /** Why nothing may be written yet, as nothing may be delivered, or null. */
-  held: string | null;
+  held: Fact | null;
   written: Record<WriteBackKind, number>;
   /** Records that the ERP refused this time. */
   refused: number;

@@ -1,5 +1,15 @@
 import type { Outside } from '../outside.js';
-import type { FactOf, PartFact } from './fact-of.js';
+import type { Entity } from '../record.js';
+import type { FactOf, NoData, PartFact } from './fact-of.js';
+
+/** What a person agreed to when the store went live. */
+export type LiveTerm = 'installation' | 'environment' | 'machine' | 'erp' | 'service' | 'orders';
+
+/** The columns of which database the keys of records are. */
+export interface KeyColumns {
+  erp: string;
+  key: readonly string[];
+}
 
 /** Facts about the work itself: pauses, alerts, failures of jobs and databases. */
 export interface WorkFacts {
@@ -7,8 +17,11 @@ export interface WorkFacts {
   store_failed: { unavailable: boolean; message: Outside };
   /** `kind`: unreachable, query, mapping or request. */
   erp_failed: { kind: string; message: Outside };
-  /** The ERP was not read, because that is refused until a person looks. */
-  capture_refused: { reason: Outside };
+  /** The ERP was not read, because that is refused until a person looks. Earlier versions noted the reason as a text. */
+  capture_refused: { reason: PartFact | Outside };
+  capturing_elsewhere: { holder: string; freeInMs: number };
+  capture_paused: { reason: PartFact };
+  sources_not_read: { reasons: readonly PartFact[] };
   /** A process that delivers was watched, and left work open within the time. `quiet`: lanes that it pauses for a while. */
   left_to_holder: {
     holder: string;
@@ -16,6 +29,35 @@ export interface WorkFacts {
     open: number;
     pulled: boolean;
   };
+
+  /** Nothing may be delivered, until a person looks. */
+  not_live_yet: NoData;
+  live_terms_changed: { changes: readonly { term: LiveTerm; was: string; is: string }[] };
+  /** A machine may not take over. */
+  live_nowhere: NoData;
+  live_term_differs: { term: LiveTerm; was: string; is: string };
+  held_since_loss: { loss: PartFact };
+  /** The keys are of other columns than those that the store knows them by; `name`: of the source that had them before. */
+  keys_differ: { name: string | null; was: KeyColumns; now: KeyColumns };
+  /** `entities`: all whose keys differ; `former`: the name of the source that was renamed, if any. */
+  keys_not_trusted: {
+    entity: Entity;
+    change: PartFact;
+    entities: readonly Entity[];
+    source: string;
+    former: string | null;
+    needsGoLive: boolean;
+  };
+  rekey_unfinished: { entity: Entity };
+
+  /** How the loss of a store, or an older copy of it, was noticed. */
+  store_unwitnessed: NoData;
+  store_before_recovery: { until: number };
+  store_is_another: { until: number };
+  store_is_older: { line: number; known: number; at: number };
+  store_went_back: NoData;
+  loss_stated: NoData;
+
   /** Anything else went wrong. */
   failed: { message: Outside };
 }

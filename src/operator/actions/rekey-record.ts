@@ -12,6 +12,7 @@ import { dateReasons } from '../../outbound/recovery/rename-records.js';
 import { sourceKeysProblem } from '../../outbound/recovery/source-keys.js';
 import { beginIncarnation } from '../../outbound/recovery/store-witness.js';
 import type { Tx } from '../../store/store.js';
+import { tell } from '../../words/words.js';
 import { RekeyRefused } from './rekey.js';
 
 export interface RecordRekey {
@@ -74,7 +75,7 @@ export async function rekeyRecord(
   const settings = settingsOf(context.settings, source);
   const own = reader.bySource?.get(source) ?? reader;
   const capturing = await acquireCaptureLease({ ...context, settings });
-  if (typeof capturing === 'string') throw new RekeyRefused(`${capturing}. Stop the daemon first.`);
+  if ('code' in capturing) throw new RekeyRefused(`${tell(capturing)}. Stop the daemon first.`);
   try {
     const service = await ServiceLease.acquire(context);
     if (!(service instanceof ServiceLease)) throw new RekeyRefused(`${service.holder} is running. Stop it first.`);
@@ -86,7 +87,7 @@ export async function rekeyRecord(
       };
       return await service.write('give a record its new key', async (tx) => {
         const keys = await sourceKeysProblem(tx, settings, own.identity());
-        if (keys !== null) throw new RekeyRefused(keys);
+        if (keys !== null) throw new RekeyRefused(tell(keys));
         const facts = { ...(await readFacts(tx, request)), inErp };
         const problem = recordRekeyProblem(request, facts);
         if (problem !== null) throw new RekeyRefused(problem);

@@ -1,6 +1,7 @@
 import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Settings } from '../../config/settings.js';
 import type { ErpPage, ErpReader } from '../../erp/erp-reader.js';
+import type { Fact } from '../../model/facts/fact.js';
 import {
   defaultSource,
   type Entity,
@@ -28,12 +29,13 @@ import {
 import { beginIncarnation } from '../../outbound/recovery/store-witness.js';
 import { lockCaptures } from '../../store/lease.js';
 import { writeStoreInfo } from '../../store/store-info.js';
+import { tell } from '../../words/words.js';
 import { KeyMatcher, type MatchedKeys } from '../match-keys.js';
 
 /** The result of a look at the ERP about the keys that the store knows. */
 interface KeyCheck {
   /** The old and the new meaning of the keys, or null: nothing has changed. */
-  change: string | null;
+  change: Fact | null;
   /** The name that the source had before, or null: it had no other. */
   formerName: string | null;
   /** Delivered records that were looked up, how many of them are there, and how many proved to be the same. */
@@ -102,7 +104,7 @@ export async function keepKeys(
   { store, settings, actor, nowMs }: JobContext,
   erp: string,
   entity: Entity,
-  change: string,
+  change: Fact,
   reason: string,
 ): Promise<void> {
   await store.transaction('keep the keys', async (tx) => {
@@ -134,7 +136,7 @@ export interface RekeyRequest {
 
 export interface RekeyPlan extends MatchedKeys {
   /** The old and the new meaning of the keys, or null: nothing has changed. */
-  change: string | null;
+  change: Fact | null;
   /** New keys of rows to be sent that are none of the known records. */
   unknown: string[];
   /** Why nothing can be written, or null. */
@@ -231,7 +233,7 @@ export async function rekey(context: JobContext, request: RekeyRequest): Promise
   const { settings, actor, nowMs } = context;
   const { entity, reader, reason } = request;
   const capturing = await acquireCaptureLease(context);
-  if (typeof capturing === 'string') throw new RekeyRefused(`${capturing}. Stop the daemon first.`);
+  if ('code' in capturing) throw new RekeyRefused(`${tell(capturing)}. Stop the daemon first.`);
   try {
     const service = await ServiceLease.acquire(context);
     if (!(service instanceof ServiceLease)) throw new RekeyRefused(`${service.holder} is running. Stop it first.`);

@@ -1,5 +1,6 @@
 import type { ErpReader, RowFilter } from '../../erp/erp-reader.js';
 import type { HeldFact } from '../../model/facts/alerts.js';
+import type { Fact } from '../../model/facts/fact.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { capture } from '../../outbound/capture/capture.js';
@@ -26,7 +27,7 @@ export interface ResyncPlan extends Record<Fate, number> {
   requests: number;
   /** The time that they take at the configured limits; null: none is configured. */
   seconds: number | null;
-  stopped: string | null;
+  stopped: Fact | null;
 }
 
 /** The fate of a judged row. Pure. */

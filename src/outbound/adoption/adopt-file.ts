@@ -70,7 +70,10 @@ export async function adoptFile(
   options: AdoptFileOptions,
 ): Promise<AdoptFileResult> {
   const hold = await context.store.read('look for a loss of the store', readRecoveryHold);
-  if (hold) throw new AdoptionRefused(`${hold.reason} First: waybill recover`);
+  if (hold)
+    throw new AdoptionRefused(
+      'A loss of the store holds everything, until it is known what was sent. First: waybill recover',
+    );
   const lease = await captureLease(context);
   try {
     const run = new Adopting(context, reader, lease, options);
@@ -93,8 +96,9 @@ async function captureLease(context: JobContext): Promise<Lease> {
   const giveUpAt = performance.now() + (context.settings.delivery.leaseSeconds + 5) * 1000;
   for (;;) {
     const lease = await acquireCaptureLease(context);
-    if (typeof lease !== 'string') return lease;
-    if (performance.now() > giveUpAt) throw new AdoptionRefused(`${lease}. Nothing was done: try again.`);
+    if (!('code' in lease)) return lease;
+    if (performance.now() > giveUpAt)
+      throw new AdoptionRefused(`${lease.holder} is capturing. Nothing was done: try again.`);
     await sleep(200);
   }
 }

@@ -36,7 +36,7 @@ export interface RemovalPass {
   replaced: ReadonlySet<string>;
   fingerprint: string;
   /** Asked before each page: why to stop, or null. */
-  stop: () => Promise<string | null>;
+  stop: () => Promise<Fact | null>;
   /** Told what a page has written, or would write. */
   report: (removed: readonly TouchedRecord[]) => void;
 }

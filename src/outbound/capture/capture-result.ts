@@ -1,5 +1,7 @@
 import type { RowFilter } from '../../erp/erp-reader.js';
 import type { HeldFact } from '../../model/facts/alerts.js';
+import type { Fact } from '../../model/facts/fact.js';
+import type { WorkFact } from '../../model/facts/work.js';
 import { defaultSource, type Entity, inSource, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -37,13 +39,13 @@ export interface CaptureResult {
   /** The messages that were written: all of a partial pass, else a sample, because a first pass may write a million. */
   touched: TouchedRecord[];
   /** Set when the pass did not run or did not end. */
-  stopped: { reason: string } | null;
+  stopped: { reason: Fact } | null;
   /** Another process is capturing right now. */
   busy: boolean;
   /** An operator has paused capture; delivering may go on. */
   paused: boolean;
   /** The sources that could not be read, if there are several. */
-  failed: { source: string; reason: string }[];
+  failed: { source: string; reason: Fact }[];
 }
 
 /** A pass that has read nothing yet. */
@@ -163,10 +165,12 @@ export async function moveCursor(
 }
 
 /** The right to capture from a source, one process at a time. @returns the lease, or in words who holds it instead */
-export async function acquireCaptureLease(context: JobContext): Promise<Lease | string> {
+export async function acquireCaptureLease(
+  context: JobContext,
+): Promise<Lease | Extract<WorkFact, { code: 'capturing_elsewhere' }>> {
   const { store, settings, actor } = context;
   const name = inSource('capture', settings.source ?? defaultSource);
   const answer = await Lease.acquire(store, name, actor, settings.delivery.leaseSeconds * 1000, context);
   if (answer.held) return answer.lease;
-  return `${answer.holder} is capturing; its place is free in ${Math.ceil(answer.freeInMs / 1000)} s at the latest`;
+  return { code: 'capturing_elsewhere', holder: answer.holder, freeInMs: answer.freeInMs };
 }

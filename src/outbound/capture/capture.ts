@@ -5,7 +5,6 @@ import type { JobContext } from '../../ops/job-context.js';
 import { beginSweep, type CursorName, isAnythingWaiting, noteScans, type SourceMarks } from '../../store/job-runs.js';
 import { activePauses, listPauses } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
-import { tell } from '../../words/words.js';
 import { mappingFingerprint } from '../outbox/content-hash.js';
 import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
@@ -42,7 +41,7 @@ export async function capture(
 async function captureSource(context: JobContext, reader: ErpReader, options: CaptureOptions): Promise<CaptureResult> {
   if (options.dryRun) return new CapturePass(context, reader, options, null).run();
   const lease = await acquireCaptureLease(context);
-  if (typeof lease === 'string') return { ...emptyCaptureResult(), busy: true, stopped: { reason: lease } };
+  if ('code' in lease) return { ...emptyCaptureResult(), busy: true, stopped: { reason: lease } };
   try {
     return await new CapturePass(context, reader, options, lease).run();
   } finally {
@@ -304,9 +303,9 @@ class CapturePass {
     const pauses = await store.read('read the pauses', listPauses);
     const pause = activePauses(pauses, inSource('capture', settings.source), nowMs())[0];
     if (pause && !this.options.dryRun) {
-      this.result.stopped = { reason: `capture is paused: ${tell(pause.reason)}` };
+      this.result.stopped = { reason: { code: 'capture_paused', reason: pause.reason } };
       this.result.paused = true;
-    } else if (this.options.signal?.aborted) this.result.stopped = { reason: 'stopping' };
+    } else if (this.options.signal?.aborted) this.result.stopped = { reason: { code: 'stopping' } };
     else await this.lease?.keep();
   }
 

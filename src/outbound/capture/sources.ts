@@ -1,5 +1,6 @@
 import type { Settings } from '../../config/settings.js';
 import type { ErpReader } from '../../erp/erp-reader.js';
+import { outside } from '../../model/outside.js';
 import { settingsOf, sourceNames, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { capturedSources } from '../../store/job-runs.js';
@@ -37,18 +38,18 @@ export async function overSources(
       });
       // A fault that stops one source, such as a database that was changed, stops no other.
       const isOwn = result.stopped !== null && !result.busy && !result.paused && !options.signal?.aborted;
-      if (isOwn) sum.failed.push({ source: name, reason: result.stopped?.reason ?? '' });
+      if (isOwn && result.stopped) sum.failed.push({ source: name, reason: result.stopped.reason });
       addResult(sum, isOwn ? { ...result, stopped: null } : result);
     } catch (caught) {
       error = caught;
-      const { message: reason } = caught as Error;
-      sum.failed.push({ source: name, reason });
-      context.log.error('A source could not be read', { source: name, error: reason });
+      const { message } = caught as Error;
+      sum.failed.push({ source: name, reason: { code: 'failed', message: outside(message, 1_000) } });
+      context.log.error('A source could not be read', { source: name, error: message });
     }
   }
   if (passes > 0 && sum.failed.length === passes) {
     if (error !== undefined) throw error;
-    sum.stopped = { reason: sum.failed.map(({ reason }) => reason).join('; ') };
+    sum.stopped = { reason: { code: 'sources_not_read', reasons: sum.failed.map(({ reason }) => reason) } };
   }
   return sum;
 }

@@ -28,7 +28,7 @@ export interface DeliverOptions {
   news?: EventEmitter;
   onProgress?: (result: DeliverResult) => void;
   /** Told at the beginning, and when it changes, why nothing may be delivered; null: it may. */
-  onHeld?: (reason: string | null) => void;
+  onHeld?: (reason: Fact | null) => void;
 }
 
 export interface DeliverResult {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Fact } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { concurrencyOf } from '../../service/rate-limit/sliding-slots.js';
@@ -104,7 +105,7 @@ class Delivery {
     const { context, options, gate, exchange } = this.#parts;
     exchange.outcomes.resume();
     const state = await gate.lately();
-    if (state.notLive !== this.#toldHeld) options.onHeld?.(state.notLive);
+    if (!isDeepStrictEqual(state.notLive, this.#toldHeld)) options.onHeld?.(state.notLive);
     this.#toldHeld = state.notLive;
     await this.#lookAtWay(state);
     const lookedAtMs = context.clock.monotonicMs();

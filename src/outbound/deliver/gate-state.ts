@@ -1,3 +1,4 @@
+import type { Fact } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type LanePause, type PauseRow, pauseColumns, pauseOf } from '../../store/lane-pauses.js';
 import type { Lease } from '../../store/lease.js';
@@ -10,7 +11,7 @@ import type { ServiceLease } from './service-lease.js';
 export interface GateState {
   pauses: readonly LanePause[];
   /** Why a production service may not be written to, or null. */
-  notLive: string | null;
+  notLive: Fact | null;
   /** The lease is still this process's own. A machine that was suspended does not notice by its own clocks that time has passed. */
   isHeld: boolean;
 }

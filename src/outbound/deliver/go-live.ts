@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/settings.js';
+import type { LiveTerm, WorkFact } from '../../model/facts/work.js';
 import { settingsOf, sourceNames } from '../../model/record.js';
 import { machineIdentity } from '../../ops/machine-identity.js';
 import type { Tx } from '../../store/store.js';
@@ -26,14 +27,7 @@ interface GoLiveRecord extends Omit<LiveIdentity, 'orders'>, Partial<Pick<LiveId
   standbyMachines?: string[];
 }
 
-const meanings: Record<keyof LiveIdentity, string> = {
-  installation: 'the installation name',
-  environment: 'the environment of the service',
-  machine: 'the machine',
-  erp: 'the ERP database',
-  service: 'the address of the service',
-  orders: 'which orders are sent',
-};
+const terms: readonly LiveTerm[] = ['installation', 'environment', 'machine', 'erp', 'service', 'orders'];
 
 export function liveIdentity(settings: Settings, erpIdentity: string): LiveIdentity {
   return {
@@ -70,31 +64,31 @@ export async function writeGoLive(tx: Tx, identity: LiveIdentity, actor: string,
 }
 
 /** Why nothing may be delivered yet, or null. A sandbox needs no go-live, but what was sent to it has to be known too. */
-export async function goLiveProblem(tx: Tx, settings: Settings, erpIdentity: string): Promise<string | null> {
+export async function goLiveProblem(tx: Tx, settings: Settings, erpIdentity: string): Promise<WorkFact | null> {
   const lost = await recoveryProblem(tx);
   if (lost !== null) return lost;
   if (settings.service.environment === 'sandbox') return sourceKeysProblem(tx, settings, erpIdentity);
   const record = await readGoLive(tx);
-  if (!record) return 'not live yet: nothing is sent to a production service before `waybill go-live`';
+  if (!record) return { code: 'not_live_yet' };
   const now = liveIdentity(settings, erpIdentity);
   // It names go-live as the last step, where that is needed as well.
   const keys = await sourceKeysProblem(tx, settings, erpIdentity);
   if (keys !== null) return keys;
   const changed = changedNames(record, now);
   if (changed.length === 0) return null;
-  const list = changed.map((name) => `${meanings[name]} was ${record[name]} and is ${now[name]}`).join('; ');
-  return `held since something changed: ${list}. If that is right, say \`waybill go-live\` again`;
+  const changes = changed.map((term) => ({ term, was: record[term] ?? '', is: now[term] }));
+  return { code: 'live_terms_changed', changes };
 }
 
 /**
  * Lets this machine take over from the one that is live. Says why not, or null when it is done: everything but the machine has
  * to be what a person looked at when the store went live.
  */
-export async function allowStandby(tx: Tx, identity: LiveIdentity): Promise<string | null> {
+export async function allowStandby(tx: Tx, identity: LiveIdentity): Promise<WorkFact | null> {
   const record = await readGoLive(tx);
-  if (!record) return 'the store is not live on any machine yet: say `waybill go-live` where it is to run first';
+  if (!record) return { code: 'live_nowhere' };
   const other = changedNames(record, identity).find((name) => name !== 'machine');
-  if (other) return `${meanings[other]} was ${record[other]} and is ${identity[other]}`;
+  if (other) return { code: 'live_term_differs', term: other, was: record[other] ?? '', is: identity[other] };
   const machines = new Set([...(record.standbyMachines ?? []), identity.machine]);
   machines.delete(record.machine);
   await writeStoreInfo(tx, 'go_live', JSON.stringify({ ...record, standbyMachines: [...machines] }));
@@ -102,7 +96,7 @@ export async function allowStandby(tx: Tx, identity: LiveIdentity): Promise<stri
 }
 
 function changedNames(record: GoLiveRecord, now: LiveIdentity): (keyof LiveIdentity)[] {
-  const names = Object.keys(meanings) as (keyof LiveIdentity)[];
+  const names = terms;
   const isStandby = record.standbyMachines?.includes(now.machine) ?? false;
   const isAgreed = (name: keyof LiveIdentity) =>
     record[name] === undefined || record[name] === now[name] || (name === 'machine' && isStandby);

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { Fact } from '../../model/facts/fact.js';
 import { outside } from '../../model/outside.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -147,7 +147,7 @@ export class SendGate {
       const { cause, reason, until_at: untilMs } = pause;
       return { reason: { code: 'lane_paused', lane: pause.lane, cause, reason }, untilMs };
     }
-    if (lane === 'deliver' && state.notLive) return { reason: legacy(state.notLive), untilMs: null };
+    if (lane === 'deliver' && state.notLive !== null) return { reason: state.notLive, untilMs: null };
     return null;
   }
 }

@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/settings.js';
+import type { KeyColumns, WorkFact } from '../../model/facts/work.js';
 import { defaultSource, type Entity, entities, inSource, keysBefore, sourceNames } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { Lease } from '../../store/lease.js';
@@ -57,16 +58,16 @@ export async function sourceKeysChange(
   settings: KeySettings,
   entity: Entity,
   erp: string,
-): Promise<string | null> {
+): Promise<Extract<WorkFact, { code: 'keys_differ' }> | null> {
   if (entity === 'customer' && settings.customers.send === 'none') return null;
   const value = await readStoreInfo(tx, infoName(entity, settings.source));
   const now = sourceKeys(settings, entity, erp);
   if (value === null) {
     const former = await formerName(tx, settings, entity, erp);
-    return former && `those of source ${former.name} (${inWords(former.keys)}), and now ${inWords(now)}`;
+    return former && { code: 'keys_differ', name: former.name, was: columnsOf(former.keys), now };
   }
   if (value === JSON.stringify(now) || !(await isAnyKnown(tx, entity, ''))) return null;
-  return `${inWords(JSON.parse(value))}, and now ${inWords(now)}`;
+  return { code: 'keys_differ', name: null, was: columnsOf(JSON.parse(value)), now };
 }
 
 /**
@@ -103,30 +104,27 @@ async function isAnyKnown(tx: Tx, entity: Entity, source: string): Promise<boole
   return false;
 }
 
-/** Why nothing may be captured or delivered before a person has said what the keys mean, or null. Names all steps in order. */
-export async function sourceKeysProblem(tx: Tx, settings: KeySettings, erp: string): Promise<string | null> {
-  const changes: { entity: Entity; change: string }[] = [];
+/** Why nothing may be captured or delivered before a person has said what the keys mean, or null. */
+export async function sourceKeysProblem(tx: Tx, settings: KeySettings, erp: string): Promise<WorkFact | null> {
+  const changes: { entity: Entity; change: WorkFact }[] = [];
   for (const entity of entities) {
     const change = await sourceKeysChange(tx, settings, entity, erp);
     if (change === null) continue;
-    if ((await readRenaming(tx, entity)) !== null)
-      return `\`waybill rekey ${entity}s\` did not come to its end: run it again, under the settings that it was begun with`;
+    if ((await readRenaming(tx, entity)) !== null) return { code: 'rekey_unfinished', entity };
     changes.push({ entity, change });
   }
   const [first] = changes;
   if (!first) return null;
-  const { source = defaultSource } = settings;
   const former = await formerName(tx, settings, first.entity, erp);
-  const back = [...changes.map(({ entity }) => `\`${entity}s.key\``), '`erp`'].join(' and ');
   const goLive = JSON.parse((await readStoreInfo(tx, 'go_live')) ?? 'null') as { erp: string } | null;
-  const steps = [
-    ...changes.map(({ entity }) => `\`waybill rekey ${entity}s --same${source ? ` --source ${source}` : ''}\``),
-    ...(goLive !== null && goLive.erp !== erp ? ['`waybill go-live`'] : []),
-  ].join(', then ');
-  const what = `the keys of ${first.entity}s${source ? ` of source ${source}` : ''} were ${first.change}: every ${first.entity} would go out a second time`;
-  if (former !== null)
-    return `${what}. Put the name ${former.name} back. Or, if these are other records than those of ${former.name}, say ${steps}`;
-  return `${what}. Put ${back} back. Or, if each key still names the same record, say ${steps}; without --same if the keys have other values now`;
+  return {
+    code: 'keys_not_trusted',
+    ...first,
+    entities: changes.map(({ entity }) => entity),
+    source: settings.source ?? defaultSource,
+    former: former?.name ?? null,
+    needsGoLive: goLive !== null && goLive.erp !== erp,
+  };
 }
 
 /** True if the store remembers exactly these keys. */
@@ -144,7 +142,7 @@ async function isBound(tx: Tx, settings: KeySettings, erp: string): Promise<bool
 }
 
 /** Remembers what the keys mean. @returns why a person has to look first, or null */
-async function bindSourceKeys(tx: Tx, settings: KeySettings, erp: string): Promise<string | null> {
+async function bindSourceKeys(tx: Tx, settings: KeySettings, erp: string): Promise<WorkFact | null> {
   const problem = await sourceKeysProblem(tx, settings, erp);
   if (problem !== null) return problem;
   for (const entity of entities) {
@@ -160,12 +158,10 @@ export async function changedKeys(
   { store, settings }: Pick<JobContext, 'store' | 'settings'>,
   erp: string,
   lease: Lease | null,
-): Promise<string | null> {
+): Promise<WorkFact | null> {
   if (await store.read('compare the keys', (tx) => isBound(tx, settings, erp))) return null;
   if (lease === null) return store.read('read the keys', (tx) => sourceKeysProblem(tx, settings, erp));
   return lease.write('note what the keys mean', (tx) => bindSourceKeys(tx, settings, erp));
 }
 
-function inWords({ erp, key }: SourceKeys): string {
-  return `${key.join(' + ')} in ${erp}`;
-}
+const columnsOf = ({ erp, key }: SourceKeys): KeyColumns => ({ erp, key });

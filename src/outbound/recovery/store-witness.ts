@@ -4,6 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Logger } from 'winston';
 import type { StoreSettings } from '../../config/sections/store.js';
+import { type Fact, legacy } from '../../model/facts/fact.js';
+import type { WorkFact } from '../../model/facts/work.js';
 import { outside } from '../../model/outside.js';
 import { machineIdentity } from '../../ops/machine-identity.js';
 import { type AlertCause, endAlert, raiseAlert } from '../../store/alerts.js';
@@ -96,7 +98,7 @@ interface StoreLoss {
    * `stated`: a person said so.
    */
   kind: 'lost' | 'older' | 'unwitnessed' | 'stated';
-  reason: string;
+  reason: Fact;
 }
 
 /** Compares the store with the one that ran here last. Pure; null: it is the same and as new, or this is a first run. */
@@ -105,8 +107,7 @@ export function compareWitness(witness: Witness | null, store: StoreTrace): Stor
     return store.hadWitness
       ? {
           kind: 'unwitnessed',
-          reason:
-            'there is no witness file of this store here, so it may be an older copy of itself. If it is the store that ran last, say `waybill recover --same-store`',
+          reason: { code: 'store_unwitnessed' },
         }
       : null;
   // Another machine's witness may not know yet that the loss was dealt with.
@@ -114,23 +115,19 @@ export function compareWitness(witness: Witness | null, store: StoreTrace): Stor
   if (witness.predecessors?.includes(store.incarnation))
     return {
       kind: 'older',
-      reason: `the store is a copy from before a recovery or a rekey: what took its place ran here until ${time(witness.at)}`,
+      reason: { code: 'store_before_recovery', until: witness.at },
     };
   if (witness.incarnation !== store.incarnation)
     return {
       kind: 'lost',
-      reason: `the store is not the one that ran here until ${time(witness.at)} (it was lost, or the settings under \`store\` name another one)`,
+      reason: { code: 'store_is_another', until: witness.at },
     };
   if (store.auditId < witness.auditId)
     return {
       kind: 'older',
-      reason: `the store is an older copy of itself: its last audit line is number ${store.auditId}, and ${witness.auditId} was there at ${time(witness.at)}`,
+      reason: { code: 'store_is_older', line: store.auditId, known: witness.auditId, at: witness.at },
     };
   return null;
-}
-
-function time(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 /** Kept in the store from the discovery of a loss until `waybill recover` has dealt with it. */
@@ -147,7 +144,10 @@ export async function readRecoveryHold(tx: Tx): Promise<RecoveryHold | null> {
 }
 
 function parseHold(value: string | null): RecoveryHold | null {
-  return value === null ? null : (JSON.parse(value) as RecoveryHold);
+  if (value === null) return null;
+  const hold = JSON.parse(value) as Omit<RecoveryHold, 'reason'> & { reason: Fact | string };
+  // An earlier version stored a sentence.
+  return { ...hold, reason: typeof hold.reason === 'string' ? legacy(hold.reason) : hold.reason };
 }
 
 /**
@@ -161,16 +161,28 @@ export async function lockRecoveryHold(tx: Tx, hold: RecoveryHold): Promise<void
     throw new Error(
       'Another `waybill recover` came to its end while this one ran, and delivery goes on. This one has stopped and writes nothing more. See what became of the records: `waybill audit --outcome recover`, then `waybill outbox --state parked`.',
     );
-  if (now.since !== hold.since)
-    throw new Error(
-      `Another \`waybill recover\` came to its end while this one ran, and delivery is held anew because ${now.reason}. This one has stopped and writes nothing more. Look at what there is to recover now: \`waybill recover --dry-run\`.`,
+  if (now.since !== hold.since) throw new HeldAnew(now.reason);
+}
+
+/** Another recovery has ended, and another loss was found since. */
+export class HeldAnew extends Error {
+  override readonly name = 'HeldAnew';
+
+  /** @param because the loss in words, after a blank, where there are words */
+  constructor(
+    readonly loss: Fact,
+    because = '',
+  ) {
+    super(
+      `Another \`waybill recover\` came to its end while this one ran, and delivery is held anew${because}. This one has stopped and writes nothing more. Look at what there is to recover now: \`waybill recover --dry-run\`.`,
     );
+  }
 }
 
 /** Why nothing is delivered before `waybill recover`, or null. */
-export async function recoveryProblem(tx: Tx): Promise<string | null> {
+export async function recoveryProblem(tx: Tx): Promise<WorkFact | null> {
   const hold = await readRecoveryHold(tx);
-  return hold && `held because ${hold.reason}. What was sent has to be known again first: \`waybill recover\``;
+  return hold && { code: 'held_since_loss', loss: hold.reason };
 }
 
 /**
@@ -246,8 +258,7 @@ export async function holdOlderStore(store: Store, nowMs: number): Promise<void>
   await store.transaction('hold a store that went back', async (tx) => {
     if (await readRecoveryHold(tx)) return;
     const { incarnation, predecessors, auditId } = await traceOf(tx);
-    const reason =
-      'the store went back to an older state while Waybill ran (a failover to a replica that was behind, or a restored copy)';
+    const reason: Fact = { code: 'store_went_back' };
     await putOnRecord(
       tx,
       { kind: 'older', reason },
@@ -302,7 +313,7 @@ async function noteWitnessPlace(tx: Tx, file: string): Promise<void> {
  * recovery has ended.
  */
 export async function stateLoss(tx: Tx, nowMs: number): Promise<RecoveryHold> {
-  const reason = 'a person said that a store was lost or replaced by an older copy';
+  const reason: Fact = { code: 'loss_stated' };
   const hold: RecoveryHold = { kind: 'stated', reason, since: nowMs, witness: null, copyAt: null };
   await writeStoreInfo(tx, 'recovery', JSON.stringify(hold));
   return hold;
@@ -314,7 +325,7 @@ export async function stateLoss(tx: Tx, nowMs: number): Promise<RecoveryHold> {
  */
 export async function releaseSameStore(tx: Tx, hold: RecoveryHold): Promise<void> {
   await lockRecoveryHold(tx, hold);
-  if (hold.witness !== null) throw new Error(`The witness proves the contrary: ${hold.reason}.`);
+  if (hold.witness !== null) throw new Error('The witness proves the contrary.');
   if (hold.copyAt !== null) await forgetPresumption(tx, hold.copyAt);
   await endHold(tx, hold);
 }

@@ -10,6 +10,7 @@ import { oneOfEachBadRow } from '../../lab/sample-erp/one-of-each-bad-row.js';
 import { useStore } from '../../store/stores.js';
 import { editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
 import { type Lab, type LabKit, onSqliteLabAnd, useLab } from '../../support/jobs/job-lab.js';
+import { told } from '../../support/told.js';
 
 const minute = 60_000;
 
@@ -381,7 +382,7 @@ onSqliteLabAnd('mysql', 'capture', (kit) => {
     const answer = await Lease.acquire(kit.store, 'capture', 'somebody', minute);
     const refused = await lab.capture();
     expect(refused.busy).to.equal(true);
-    expect(refused.stopped?.reason).to.contain('somebody is capturing');
+    expect(told(refused.stopped?.reason)).to.contain('somebody is capturing');
     if (answer.held) await answer.lease.release();
     expect((await lab.capture()).captured.orders).to.equal(12);
   });
@@ -403,7 +404,7 @@ onSqliteLabAnd('mysql', 'capture', (kit) => {
     );
     const result = await lab.capture();
     expect(result.captured.orders).to.equal(4);
-    expect(result.stopped?.reason).to.contain('the ERP is being updated');
+    expect(told(result.stopped?.reason)).to.contain('the ERP is being updated');
     expect(await cursorOf(kit)).to.deep.equal({ changedAt: null, sweptAt: null });
     await kit.store.transaction('resume', (tx) => resumeLane(tx, 'capture'));
     expect((await lab.capture()).captured.orders).to.equal(8);
@@ -415,7 +416,7 @@ onSqliteLabAnd('mysql', 'capture', (kit) => {
     lab.reader = interrupted(lab.reader, 2, async () => stopping.abort());
     const result = await lab.capture({ signal: stopping.signal });
     expect(result.captured.orders).to.equal(4);
-    expect(result.stopped?.reason).to.equal('stopping');
+    expect(told(result.stopped?.reason)).to.equal('stopping');
   });
 
   describe('that lost its lease', () => {

@@ -1,9 +1,11 @@
 import { expect } from 'chai';
+import type { Fact } from '../../../src/model/facts/fact.js';
 import { checkKeys, keepKeys, whyNotSame } from '../../../src/operator/actions/rekey.js';
 import { goLiveProblem } from '../../../src/outbound/deliver/go-live.js';
 import { insertSampleOrder } from '../../support/change-sample-erp.js';
 import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 import { ordersByNumber } from '../../support/orders-by-number.js';
+import { told } from '../../support/told.js';
 
 onSqliteLabAnd('mysql', 'source keys', (kit) => {
   const byNumber = { orders: ordersByNumber };
@@ -17,14 +19,14 @@ onSqliteLabAnd('mysql', 'source keys', (kit) => {
     const other = lab.another({ settings: byNumber });
     for (const options of [{ sweep: true }, { dryRun: true }]) {
       const { stopped, captured } = await other.capture(options);
-      expect(stopped?.reason).to.include('waybill rekey orders --same').and.include('order_no in');
+      expect(told(stopped?.reason)).to.include('waybill rekey orders --same').and.include('order_no in');
       expect(captured).to.deep.equal({ customers: 0, orders: 0 });
     }
     await other.deliver({ retryHorizonMs: 0 });
     expect(lab.sandbox.counts()).to.deep.equal(before);
     expect(await kit.rows('SELECT id FROM outbox_message')).to.deep.equal(messages);
     const problem = await kit.store.read('', (tx) => goLiveProblem(tx, other.settings, other.reader.identity()));
-    expect(problem).to.include('every order would go out a second time');
+    expect(told(problem)).to.include('every order would go out a second time');
     // Under the old keys everything goes on.
     expect((await lab.capture({ sweep: true })).stopped).to.equal(null);
   });
@@ -44,12 +46,12 @@ onSqliteLabAnd('mysql', 'source keys', (kit) => {
     const before = lab.sandbox.counts();
     const moved = Object.assign(Object.create(lab.reader), { identity: () => 'another place' });
     lab.reader = moved;
-    expect((await lab.capture({ sweep: true })).stopped?.reason).to.include('waybill rekey customers --same');
+    expect(told((await lab.capture({ sweep: true })).stopped?.reason)).to.include('waybill rekey customers --same');
     for (const entity of ['customer', 'order'] as const) {
       const check = await checkKeys(lab.context, moved, entity);
       expect(whyNotSame(check)).to.equal(null);
       expect(check.same).to.be.greaterThan(0);
-      await keepKeys(lab.context, moved.identity(), entity, check.change ?? '', 'moved');
+      await keepKeys(lab.context, moved.identity(), entity, check.change as Fact, 'moved');
     }
     await insertSampleOrder(lab.erp);
     expect((await lab.capture({ sweep: true })).stopped).to.equal(null);

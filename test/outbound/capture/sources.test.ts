@@ -1,11 +1,13 @@
 import { expect } from 'chai';
 import type { ErpPage, ReadOrder } from '../../../src/erp/erp-reader.js';
+import type { Fact } from '../../../src/model/facts/fact.js';
 import { settingsOf } from '../../../src/model/record.js';
 import { pauseJobs, resumeLanes } from '../../../src/operator/actions/pause-jobs.js';
 import { checkKeys, keepKeys, whyNotSame } from '../../../src/operator/actions/rekey.js';
 import type { Lab, LabKit } from '../../support/jobs/job-lab.js';
 import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 import { makeNamedSource, type NamedSource, sourceSettings } from '../../support/jobs/named-source.js';
+import { told } from '../../support/told.js';
 
 interface TwoSources {
   /** The same without the second source. */
@@ -72,7 +74,7 @@ onSqliteLabAnd('postgres', 'two sources', (kit) => {
     Object.assign(own as object, { sourceEnd: () => Promise.reject(new Error('gone fishing')) });
     const { captured, failed } = await lab.capture();
     expect(captured).to.deep.equal({ customers: 2, orders: 3 });
-    expect(failed).to.deep.equal([{ source: 'berlin', reason: 'gone fishing' }]);
+    expect(told(failed)).to.deep.equal([{ source: 'berlin', reason: 'gone fishing' }]);
     expect((await lab.capture({ source: '' })).failed).to.deep.equal([]);
   });
 
@@ -174,7 +176,7 @@ onSqliteLabAnd('postgres', 'two sources', (kit) => {
     await pauseJobs(lab.context, ['capture.berlin'], 'stocktaking');
     const half = await lab.capture();
     expect(half.captured.orders).to.equal(3);
-    expect([half.stopped?.reason, half.paused]).to.deep.equal(['capture is paused: stocktaking', true]);
+    expect([told(half.stopped?.reason), half.paused]).to.deep.equal(['capture is paused: stocktaking', true]);
     await resumeLanes(lab.context, ['capture'], 'it is over');
     expect((await lab.capture()).captured.orders).to.equal(3);
     await pauseJobs(lab.context, ['capture'], 'all');
@@ -224,7 +226,7 @@ onSqliteLabAnd('postgres', 'two sources', (kit) => {
       const { failed, captured } = await renamed.capture(options);
       expect(captured).to.deep.equal({ customers: 0, orders: 0 });
       expect(failed.map(({ source }) => source)).to.deep.equal(['bln']);
-      expect(failed[0]?.reason)
+      expect(told(failed[0]?.reason))
         .to.include('the keys of customers of source bln were those of source berlin (id in sqlite:')
         .and.include('every customer would go out a second time. Put the name berlin back')
         .and.include('`waybill rekey customers --same --source bln`, then `waybill rekey orders --same --source bln`');
@@ -257,7 +259,7 @@ onSqliteLabAnd('postgres', 'two sources', (kit) => {
       const context = contextOf(other, 'bln');
       const check = await checkKeys(context, readerOf(other, 'bln'), entity);
       expect(whyNotSame(check)).to.equal(null);
-      await keepKeys(context, readerOf(other, 'bln').identity(), entity, check.change ?? '', 'another branch');
+      await keepKeys(context, readerOf(other, 'bln').identity(), entity, check.change as Fact, 'another branch');
     }
     const { failed, captured } = await other.capture();
     expect([failed, captured]).to.deep.equal([[], { customers: 2, orders: 3 }]);

@@ -20,6 +20,7 @@ import {
 import { openAlerts } from '../../../src/store/alerts.js';
 import { onEveryStore } from '../../store/stores.js';
 import { useTempDir } from '../../support/temp-dir.js';
+import { told } from '../../support/told.js';
 
 describe('what the witness of a store shows', () => {
   const witness = { incarnation: 'one', auditId: 100, at: Date.UTC(2026, 10, 21, 8) };
@@ -32,7 +33,7 @@ describe('what the witness of a store shows', () => {
   it('that the store may be an older copy, when it had a witness and there is none', () => {
     const loss = compareWitness(null, store);
     expect(loss?.kind).to.equal('unwitnessed');
-    expect(loss?.reason).to.contain('waybill recover --same-store');
+    expect(told(loss?.reason)).to.contain('waybill recover --same-store');
   });
 
   it('nothing when the store is as far as it was seen, or farther', () => {
@@ -43,7 +44,7 @@ describe('what the witness of a store shows', () => {
   it('a restored copy, when the store is behind', () => {
     const loss = compareWitness(witness, { ...store, auditId: 99 });
     expect(loss?.kind).to.equal('older');
-    expect(loss?.reason).to.contain('99').and.to.contain('100').and.to.contain('2026-11-21T08:00');
+    expect(told(loss?.reason)).to.contain('99').and.to.contain('100').and.to.contain('2026-11-21T08:00');
   });
 
   it('a lost store, when another one is there in its place, however far that has come', () => {
@@ -55,7 +56,7 @@ describe('what the witness of a store shows', () => {
     const later = { ...witness, incarnation: 'three', predecessors: ['zero', 'one'] };
     const loss = compareWitness(later, store);
     expect(loss?.kind).to.equal('older');
-    expect(loss?.reason).to.contain('before a recovery');
+    expect(told(loss?.reason)).to.contain('before a recovery');
     expect(compareWitness(later, { ...store, incarnation: 'two' })?.kind).to.equal('lost');
   });
 

@@ -2,6 +2,7 @@ import type { Settings } from '../../../config/settings.js';
 import { erpDialect } from '../../../db/databases.js';
 import type { ErpReader, Funnel, ReadOrder, Standing } from '../../../erp/erp-reader.js';
 import type { HeldFact } from '../../../model/facts/alerts.js';
+import type { Fact } from '../../../model/facts/fact.js';
 import { orderTotal } from '../../../model/record.js';
 import type { JobContext } from '../../../ops/job-context.js';
 import { capture } from '../../../outbound/capture/capture.js';
@@ -33,7 +34,7 @@ export interface Preview {
   otherCauses: number;
   totals: MoneyTotal[];
   brakes: HeldFact[];
-  stopped: string | null;
+  stopped: Fact | null;
   /** Among the keys that were asked for: the rows that may not be sent, with the reason; and those that no row has. */
   ineligible: Standing[];
   unknownKeys: string[];
