@@ -9,7 +9,7 @@ import type { JobContext } from '../ops/job-context.js';
 import { capture } from '../outbound/capture/capture.js';
 import type { CaptureResult } from '../outbound/capture/capture-result.js';
 import { deliver } from '../outbound/deliver/deliver.js';
-import { type DeliverResult, emptyDeliverResult } from '../outbound/deliver/deliver-result.js';
+import { type DeliverResult, emptyDeliverResult } from '../outbound/deliver/delivery-tally.js';
 import { recallRequests, tryNewCredential } from '../outbound/deliver/lane-keeper.js';
 import { nextLookUpAt } from '../outbound/deliver/look-up.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';

@@ -10,7 +10,7 @@ import { acknowledgedId, amountsAt } from './acknowledgement.js';
 import { whyNoAmount } from './amount.js';
 import type { AnswerPlaces } from './failure-mark.js';
 import type { Expectation } from './judge.js';
-import { namesNextPage } from './next-page.js';
+import { namesNextPage } from './more-pages.js';
 import { parseJson } from './parse-json.js';
 
 type Fields = { [name: string]: JsonValue };

@@ -9,7 +9,7 @@ import { secretMark } from '../../model/redact.js';
 import { Unusable } from '../../model/verdict.js';
 import { amount, isDecimal } from '../../service/amount.js';
 import type { AnswerPlaces } from '../../service/failure-mark.js';
-import { namesNextPage } from '../../service/next-page.js';
+import { namesNextPage } from '../../service/more-pages.js';
 
 /**
  * PostgreSQL keeps no NUL, and no store half of a pair; U+FFFD stands where bytes were no UTF-8. Two names that differ there

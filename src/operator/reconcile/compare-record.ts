@@ -1,5 +1,5 @@
-import { compareRecords, isSame } from '../../model/compare-records.js';
 import type { JsonValue } from '../../model/record.js';
+import { compareRecords, isSame } from '../../model/record-places.js';
 
 type Fields = { readonly [name: string]: JsonValue };
 

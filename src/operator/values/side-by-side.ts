@@ -1,5 +1,5 @@
-import { compareRecords } from '../../model/compare-records.js';
 import type { JsonValue } from '../../model/record.js';
+import { compareRecords } from '../../model/record-places.js';
 
 type Fields = { readonly [name: string]: JsonValue };
 

@@ -2,7 +2,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { ClaimedMessage } from './claim-messages.js';
 import type { Claims } from './claims.js';
-import type { DeliverOptions, DeliveryTally } from './deliver-result.js';
+import type { DeliverOptions, DeliveryTally } from './delivery-tally.js';
 import type { Dispatcher, ListDue } from './dispatcher.js';
 import { listDue, StoreDispatcher } from './due-messages.js';
 import type { Exchange, Manner } from './exchange.js';

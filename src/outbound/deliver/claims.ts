@@ -28,7 +28,7 @@ import {
   type Unsendable,
 } from './claim-messages.js';
 import { followClock, forgetFutureSends, inParts } from './clock-trace.js';
-import type { DeliveryTally } from './deliver-result.js';
+import type { DeliveryTally } from './delivery-tally.js';
 import type { ResendTerms } from './due-messages.js';
 import { lookUpEntities } from './look-up.js';
 import type { ServiceLease } from './service-lease.js';

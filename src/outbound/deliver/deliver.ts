@@ -6,7 +6,7 @@ import type { ServiceClient } from '../../service/service-client.js';
 import { LeaseLost } from '../../store/lease.js';
 import { type DeliveryParts, Requests } from './begin-requests.js';
 import { Claims } from './claims.js';
-import { type DeliverOptions, type DeliverResult, DeliveryTally } from './deliver-result.js';
+import { type DeliverOptions, type DeliverResult, DeliveryTally } from './delivery-tally.js';
 import { nextDueAt } from './due-messages.js';
 import { Exchange } from './exchange.js';
 import { claimTarget, mostUnsettled, pauseWhenUsedUp, tryNewCredential } from './lane-keeper.js';
@@ -15,7 +15,7 @@ import { type Findings, nextStep, type Snapshot, type Step } from './next-step.j
 import { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
 import { inTurns } from './source-turns.js';
-import { Waits } from './waits.js';
+import { Waits } from './wait-for-work.js';
 
 export type { DeliverOptions };
 

@@ -16,26 +16,24 @@ import { BindingHolders, unprovenTwin } from '../outbox/binding-holders.js';
 import { keyLifetimeMs } from '../outbox/idempotency-key.js';
 import { fromBeforeRecovery } from '../recovery/recover-messages.js';
 import { callTooEarly, type EndedAttempt, endAttempts } from './attempts.js';
+import { claimLookUps, type LookUpMessage, nextConflictAt } from './claim-look-ups.js';
 import { deliveredSince } from './clock-trace.js';
-import type { DeliveryTally, LookUpResult } from './deliver-result.js';
+import type { DeliveryTally, LookUpResult } from './delivery-tally.js';
 import type { ClaimScope } from './due-messages.js';
 import type { Exchange } from './exchange.js';
 import { afterOutageMs } from './lane-keeper.js';
-import {
-  claimLookUps,
-  type DecidedMessage,
-  decideLookUp,
-  type LookUpDecision,
-  type LookUpMessage,
-  mostAbsences,
-  nextConflictAt,
-  postponeLookUp,
-  settleLookUp,
-  unlessAnothers,
-} from './look-up-messages.js';
 import type { Ended, Settled, Settler } from './outcome-batches.js';
 import type { SendGate } from './send-gate.js';
 import type { ServiceLease } from './service-lease.js';
+import {
+  type DecidedMessage,
+  decideLookUp,
+  type LookUpDecision,
+  mostAbsences,
+  postponeLookUp,
+  settleLookUp,
+  unlessAnothers,
+} from './settle-look-ups.js';
 
 /** Entities whose records the service can be asked for. */
 export function lookUpEntities({ settings }: JobContext): Entity[] {

@@ -7,7 +7,7 @@ import { confirmedRemovals, findRenamed, renamedReason } from '../capture/remove
 import { isBack } from '../outbox/message.js';
 import { closeAsSettled, holdMessages, scheduleMessages } from '../outbox/transitions.js';
 import type { UnaskedRemoval } from './claim-messages.js';
-import type { DeliveryTally } from './deliver-result.js';
+import type { DeliveryTally } from './delivery-tally.js';
 import type { ServiceLease } from './service-lease.js';
 import { erpAwayMs } from './waiting-creates.js';
 

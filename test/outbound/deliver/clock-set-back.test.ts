@@ -10,7 +10,7 @@ import { legacy } from '../../../src/model/facts/fact.js';
 import { Claims } from '../../../src/outbound/deliver/claims.js';
 import { followClock } from '../../../src/outbound/deliver/clock-trace.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
-import { DeliveryTally } from '../../../src/outbound/deliver/deliver-result.js';
+import { DeliveryTally } from '../../../src/outbound/deliver/delivery-tally.js';
 import { recallAnswers, recallRequests } from '../../../src/outbound/deliver/lane-keeper.js';
 import { noteEnds } from '../../../src/outbound/outbox/transitions.js';
 import { readClock } from '../../../src/store/clock.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { FoundRecord } from '../../../src/model/verdict.js';
-import { decideLookUp, mostAbsences } from '../../../src/outbound/deliver/look-up-messages.js';
+import { decideLookUp, mostAbsences } from '../../../src/outbound/deliver/settle-look-ups.js';
 import { told } from '../../support/told.js';
 
 const settings = { absenceProves: false, checkTotal: 'exact' as const, maxProcessingMs: 300_000 };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { actOnMessages, planAction } from '../../../src/operator/actions/message-actions.js';
-import { mostAbsences } from '../../../src/outbound/deliver/look-up-messages.js';
+import { mostAbsences } from '../../../src/outbound/deliver/settle-look-ups.js';
 import { onAnyLab } from '../../support/jobs/job-lab.js';
 import { type SlowService, slowLookUp, startSlowService } from '../../support/slow-service.js';
 import { waitFor } from '../../support/wait-for.js';

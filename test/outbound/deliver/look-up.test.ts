@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { explainRecord } from '../../../src/operator/explain-record.js';
-import { claimLookUps } from '../../../src/outbound/deliver/look-up-messages.js';
+import { claimLookUps } from '../../../src/outbound/deliver/claim-look-ups.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { readClock } from '../../../src/store/clock.js';
 import { onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';

@@ -20,7 +20,7 @@ import type { JobContext } from '../../../src/ops/job-context.js';
 import { capture } from '../../../src/outbound/capture/capture.js';
 import type { CaptureOptions, CaptureResult } from '../../../src/outbound/capture/capture-result.js';
 import { type DeliverOptions, deliver } from '../../../src/outbound/deliver/deliver.js';
-import type { DeliverResult } from '../../../src/outbound/deliver/deliver-result.js';
+import type { DeliverResult } from '../../../src/outbound/deliver/delivery-tally.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';

@@ -31,7 +31,7 @@ import type { DueMessage, ListDue } from '../dispatcher.js';
 import { recallAnswers } from '../lane-keeper.js';
 import { type LeftMarks, readLeftMarks } from '../send-marks.js';
 import { takeOver } from '../take-over.js';
-import { lookForWork } from '../waits.js';
+import { lookForWork } from '../wait-for-work.js';
 import { CaptureFailures } from './capture-failures.js';
 import { clockLead, isClockUnfit } from './node-clock.js';
 import { NodeWay } from './node-way.js';

@@ -5,7 +5,7 @@ import { mysql } from '../../../src/db/mysql/mysql-store.js';
 import { sqlite } from '../../../src/db/sqlite/sqlite-store.js';
 import { Exchange } from '../../../src/outbound/deliver/exchange.js';
 import type { Settler } from '../../../src/outbound/deliver/outcome-batches.js';
-import { Waits } from '../../../src/outbound/deliver/waits.js';
+import { Waits } from '../../../src/outbound/deliver/wait-for-work.js';
 import { systemClock } from '../../../src/store/clock.js';
 import { requestWakeUp } from '../../../src/store/job-runs.js';
 import { sharedThread } from '../../../src/v8.js';
