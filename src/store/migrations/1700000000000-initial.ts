@@ -262,9 +262,6 @@ const tables = (id: string, longText: string): Record<string, string> => ({
     failure VARCHAR(1000) NULL, next_try_at BIGINT NOT NULL DEFAULT 0`,
 });
 
-/** The definitions of the first schema; `schemaTables` has today's. */
-export const initialTables: Readonly<Record<string, string>> = tables('', 'MEDIUMTEXT');
-
 const indexes = [
   // New rows are found without reading past a hundred thousand messages that are backlog, or another source's.
   'outbox_message_due ON outbox_message (state, entity, source, is_backlog, next_attempt_at, id)',

@@ -8,7 +8,7 @@ import { noWayBack } from './no-way-back.js';
  * the machine started. NULL: not known, as of what an earlier version sent.
  * absent_…: when a look-up had found nothing that counts; another one has to find nothing after it. NULL: none has.
  */
-export const lookUpColumns: Readonly<Record<string, string>> = {
+const lookUpColumns: Readonly<Record<string, string>> = {
   ended_at: 'BIGINT NULL',
   ended_boot_id: 'VARCHAR(64) NULL',
   ended_boot_ms: 'BIGINT NULL',

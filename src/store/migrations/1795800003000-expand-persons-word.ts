@@ -7,13 +7,13 @@ import { noWayBack } from './no-way-back.js';
  * said_by: who said that the record is at the service under this id, while the service has not acknowledged it since.
  * said_check: the result of asking the service at that moment.
  */
-export const personsWordColumns: Readonly<Record<string, string>> = {
+const personsWordColumns: Readonly<Record<string, string>> = {
   said_by: 'VARCHAR(255) NULL',
   said_check: 'VARCHAR(8) NULL',
 };
 
 /** Questions about records at the service, from processes that may not talk to it. answer: the outcome as JSON. */
-export const personsWordTables = (id: string): Readonly<Record<string, string>> => ({
+const personsWordTables = (id: string): Readonly<Record<string, string>> => ({
   service_question: `
     id ${id}, message_id BIGINT NOT NULL, entity VARCHAR(16) NOT NULL, service_id VARCHAR(255) NOT NULL,
     asked_at BIGINT NOT NULL, answer TEXT NULL`,

@@ -6,7 +6,7 @@ import { noWayBack } from './no-way-back.js';
  * The phase of a write-back sweep: 'found', 'known', 'parked' or 'written'. Null: none is under way. `sweep_after` is then the last
  * key of that phase, and no longer begins with the phase's name.
  */
-export const sweepColumns: Readonly<Record<string, string>> = { sweep_phase: 'VARCHAR(8) NULL' };
+const sweepColumns: Readonly<Record<string, string>> = { sweep_phase: 'VARCHAR(8) NULL' };
 
 const unknownContent = '?'.repeat(64);
 /** Columns that had 0 for "never" or "at once". */

@@ -7,7 +7,7 @@ import { noWayBack } from './no-way-back.js';
  * absences: how often look-ups found nothing of a create whose key the service keeps failing at.
  * confirmed_at: when a person let it go after a hold.
  */
-export const absenceColumns: Readonly<Record<string, string>> = {
+const absenceColumns: Readonly<Record<string, string>> = {
   absences: 'INT NULL',
   confirmed_at: 'BIGINT NULL',
 };

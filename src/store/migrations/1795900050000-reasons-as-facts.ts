@@ -3,7 +3,7 @@ import { noWayBack } from './no-way-back.js';
 import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
 
 /** Columns of sentences that become facts. */
-export const reasonFacts: readonly FactColumn[] = [
+const reasonFacts: readonly FactColumn[] = [
   { table: 'outbox_message', sentences: 'reason', name: 'reason' },
   { table: 'outbox_message', sentences: 'flag', name: 'flag' },
   { table: 'attempt', sentences: 'reason', name: 'reason' },

@@ -6,9 +6,6 @@ import { type FactColumn, factColumnTypes, sentencesToFacts } from './sentences-
 const unsettled: FactColumn = { table: 'unsettled', sentences: 'reason', name: 'reason' };
 const brake: FactColumn = { table: 'capture_cursor', sentences: 'brake_reason', name: 'brake' };
 
-/** Columns of sentences that become facts. */
-export const readingFacts: readonly FactColumn[] = [unsettled, brake];
-
 /** Says as facts why an order waits for its lines, and what is wrong with a source as a whole. */
 export class ReadingAsFacts1795900060000 implements MigrationInterface {
   name = 'ReadingAsFacts1795900060000';

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { noWayBack } from './no-way-back.js';
 import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
 
-export const alertFacts: readonly FactColumn[] = [{ table: 'alert', sentences: 'message', name: 'message' }];
+const alertFacts: readonly FactColumn[] = [{ table: 'alert', sentences: 'message', name: 'message' }];
 
 /** Says as a fact what an alert is about. Its data takes the place of the details. */
 export class AlertsAsFacts1795900070000 implements MigrationInterface {

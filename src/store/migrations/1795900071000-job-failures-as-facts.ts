@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { noWayBack } from './no-way-back.js';
 import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
 
-export const jobFailureFacts: readonly FactColumn[] = [{ table: 'job_run', sentences: 'failure', name: 'failure' }];
+const jobFailureFacts: readonly FactColumn[] = [{ table: 'job_run', sentences: 'failure', name: 'failure' }];
 
 /** Says as a fact why the last runs of a job failed. */
 export class JobFailuresAsFacts1795900071000 implements MigrationInterface {

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { noWayBack } from './no-way-back.js';
 import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
 
-export const receivedFacts: readonly FactColumn[] = [
+const receivedFacts: readonly FactColumn[] = [
   { table: 'invoice_malformed', sentences: 'reason', name: 'reason' },
   { table: 'invoice_staging', sentences: 'malformed', name: 'malformed' },
   { table: 'invoice_pull', sentences: 'reason', name: 'reason' },

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { noWayBack } from './no-way-back.js';
 import { type FactColumn, sentencesToFacts } from './sentences-to-facts.js';
 
-export const comparisonFacts: readonly FactColumn[] = [
+const comparisonFacts: readonly FactColumn[] = [
   { table: 'reconciliation', sentences: 'reason', name: 'reason' },
   { table: 'reconcile_finding', sentences: 'reason', name: 'reason' },
 ];

@@ -7,7 +7,7 @@ import { noWayBack } from './no-way-back.js';
  * Columns of `capture_cursor`.
  * sweep_begun_at: when the last sweep began. NULL: none has begun since somebody asked for one.
  */
-export const sweepBegunColumns: Readonly<Record<string, string>> = { sweep_begun_at: 'BIGINT NULL' };
+const sweepBegunColumns: Readonly<Record<string, string>> = { sweep_begun_at: 'BIGINT NULL' };
 
 /**
  * Gives the beginning of a sweep a column of its own, where a `swept_at` of 0 stood for it. No expansion: an earlier version would

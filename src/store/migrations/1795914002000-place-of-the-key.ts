@@ -8,7 +8,7 @@ import { noWayBack } from './no-way-back.js';
  * key_in: where the key travels, 'header' or 'body', frozen with the bytes. NULL: the message was never claimed for sending.
  * `key_field` is the name of the field of a body, and NULL otherwise.
  */
-export const keyPlaceColumns: Readonly<Record<string, string>> = { key_in: 'VARCHAR(6) NULL' };
+const keyPlaceColumns: Readonly<Record<string, string>> = { key_in: 'VARCHAR(6) NULL' };
 
 const check = `(key_in IS NULL AND key_field IS NULL)
     OR (key_in IS NOT NULL AND key_in='header' AND key_field IS NULL)

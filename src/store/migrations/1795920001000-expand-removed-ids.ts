@@ -6,7 +6,7 @@ import { noWayBack } from './no-way-back.js';
  * Ids of records that Waybill has removed at the service. `closed_binding` has the last one of each record; a record can be removed
  * several times.
  */
-export const removedIdTables: Readonly<Record<string, string>> = {
+const removedIdTables: Readonly<Record<string, string>> = {
   removed_id: `
     entity VARCHAR(16) NOT NULL, service_id VARCHAR(255) NOT NULL, removed_at BIGINT NOT NULL,
     PRIMARY KEY (entity, service_id)`,

@@ -8,7 +8,7 @@ import { noWayBack } from './no-way-back.js';
  * was_sent: 1 if the bytes may have left. `first_sent_at` of such a message is NULL where that time is not known, or where its key
  * no longer counts.
  */
-export const wasSentColumn: Readonly<Record<string, string>> = { was_sent: 'TINYINT NOT NULL DEFAULT 0' };
+const wasSentColumn: Readonly<Record<string, string>> = { was_sent: 'TINYINT NOT NULL DEFAULT 0' };
 
 const check = 'was_sent IN (0,1) AND (first_sent_at IS NULL OR (was_sent=1 AND first_sent_at>1))';
 

@@ -8,7 +8,7 @@ import { noWayBack } from './no-way-back.js';
  * list_kind: 'all' for a list of the invoices of all customers, 'customer' for one of a single customer, 'own' for what an
  * invoice's own read says. A key has no NULL: list_customer and list_state are empty where a list of this kind has none.
  */
-export const listKindColumn: Readonly<Record<string, string>> = { list_kind: 'VARCHAR(8) NULL' };
+const listKindColumn: Readonly<Record<string, string>> = { list_kind: 'VARCHAR(8) NULL' };
 
 const isOneCustomers = "(list_kind='customer')=(list_customer<>'')";
 const isOwnRead = "(list_kind='own')=(list_state='')";

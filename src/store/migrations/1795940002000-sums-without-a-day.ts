@@ -3,7 +3,7 @@ import { dialectOfSource } from '../../db/databases.js';
 import { noWayBack } from './no-way-back.js';
 
 /** Sums of a comparison by day and currency. day: NULL of records that have none in the ERP. */
-export const daySumTables = (id: string): Readonly<Record<string, string>> => ({
+const daySumTables = (id: string): Readonly<Record<string, string>> => ({
   reconcile_day_sum: `
     id ${id}, run_id BIGINT NOT NULL, day CHAR(10) NULL, currency VARCHAR(16) NOT NULL, erp_records INT NOT NULL,
     erp_total VARCHAR(40) NOT NULL, service_records INT NOT NULL, service_total VARCHAR(40) NOT NULL,
