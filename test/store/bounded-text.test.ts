@@ -63,7 +63,7 @@ onEveryStore('rows with texts of any length', (kit) => {
       );
       Object.assign(row, tied[table]);
       // `id` and other keys are given, so that the three ways of writing meet the same row.
-      if (!('id' in row) && /^\s*id /.test(definition)) row.id = 1;
+      if (!('id' in row) && /^\s*id\b/.test(definition)) row.id = 1;
       const key =
         'id' in row
           ? ['id']
