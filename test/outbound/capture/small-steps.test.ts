@@ -16,7 +16,7 @@ describe('capture from a file into a file', () => {
     const stop = new AbortController();
     const onTouched = (touched: readonly unknown[]) => touched.length > 0 && setImmediate(() => stop.abort());
     const first = await lab.capture({ signal: stop.signal, onTouched });
-    expect(first.stopped).to.deep.equal({ reason: 'stopping' });
+    expect(first.stopped).to.deep.equal({ reason: { code: 'stopping' } });
     expect(first.captured.orders).to.equal(64);
     const { changedAt, sweptAt } = await kit.store.read('look', (tx) => readCursor(tx, 'order'));
     expect([changedAt, sweptAt], 'the cursor stays where it was').to.deep.equal([null, null]);
