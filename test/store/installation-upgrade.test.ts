@@ -89,7 +89,7 @@ function expectSameHeld(now: string, before: string): void {
 async function fillServer(settings: StoreSettings, sql: string): Promise<void> {
   const own = migrations.filter(({ name }) => sql.includes(`'${name}'`));
   const source = await storeDataSource(settings);
-  Object.assign(source.options, { migrations: own });
+  Object.assign(source.options, { migrations: await Promise.all(own.map(({ load }) => load())) });
   await source.initialize();
   await source.runMigrations({ transaction: 'all' });
   const runner = source.createQueryRunner();
