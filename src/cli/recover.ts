@@ -10,6 +10,7 @@ import {
 } from '../operator/recover.js';
 import { kindsInSideTables, sideTableBindings } from '../operator/side-table-bindings.js';
 import { keyLifetimeMs, mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
+import { withoutFirstKeys } from '../outbound/recovery/first-keys.js';
 import type { UnboundFate } from '../outbound/recovery/recover-messages.js';
 import type { RecoveryHold } from '../outbound/recovery/store-witness.js';
 import type { ExportedBindings, RefusedBinding } from '../outbound/recovery/take-over-bindings.js';
@@ -24,6 +25,7 @@ const maxNamed = 10;
 interface RecoverOptions {
   fromService?: boolean;
   sentSince?: string;
+  firstKeys?: boolean;
   lookUp?: boolean;
   park?: boolean;
   bindings?: string;
@@ -50,6 +52,10 @@ export function recoverCommand(): Command {
       '--sent-since <date>',
       'with --from-service: when the lost store began to send what is still eligible; not needed for a restored copy',
     )
+    .option(
+      '--first-keys',
+      'with --from-service: you vouch that no record was sent again under a later key; without it Waybill asks the service, or a person, where it can not know',
+    )
     .option('--look-up', 'ask the service for each record (service.endpoints.lookUpOrder and lookUpCustomer)')
     .option('--park', 'park what nothing proves, for a person to look at; so it is without another option, too')
     .option('--same-store', 'only the witness file was lost: the store is the one that ran last, and no copy')
@@ -61,7 +67,7 @@ export function recoverCommand(): Command {
 
 async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<number> {
   checkOptions(options, app.settings);
-  const { hold, isRekeyed } = await readRecoveryState(app.context);
+  const { hold, ...known } = await readRecoveryState(app.context);
   if (options.sameStore) return sayItIsTheSame(app, options, hold);
   const isAsked = [options.bindings, options.sideTables, options.fromService, options.lookUp, options.park].some(
     Boolean,
@@ -72,12 +78,18 @@ async function recoverStore(app: CommandApp, options: RecoverOptions): Promise<n
     const writer = await app.writer();
     if (writer === null) throw new UsageError(noSideTables);
     const said = { name: 'the side tables of the ERP', exportedAt: null };
-    return recoverBy(app, options, hold, { ...sideTableBindings(app.context, writer), ...said }, isRekeyed);
+    return recoverBy(app, options, hold, { ...sideTableBindings(app.context, writer), ...said }, known);
   }
-  if (given === undefined) return recoverBy(app, options, hold, null, isRekeyed);
+  if (given === undefined) return recoverBy(app, options, hold, null, known);
   return readGivenFile(given, app.settings, async (file) => {
     const exported = await openBindings(file, app.settings);
-    return recoverBy(app, options, hold, { ...exported, name: given }, isRekeyed || exported.rekeyedAt !== null);
+    return recoverBy(
+      app,
+      options,
+      hold,
+      { ...exported, name: given },
+      { ...known, isRekeyed: known.isRekeyed || exported.rekeyedAt !== null },
+    );
   });
 }
 
@@ -88,6 +100,7 @@ function checkOptions(options: RecoverOptions, settings: Settings): void {
     '--side-tables': options.sideTables,
     '--from-service': options.fromService,
     '--sent-since': options.sentSince,
+    '--first-keys': options.firstKeys,
     '--look-up': options.lookUp,
     '--park': options.park,
   };
@@ -103,6 +116,7 @@ function checkOptions(options: RecoverOptions, settings: Settings): void {
     throw new UsageError(noSideTables);
   if (options.sentSince !== undefined && !options.fromService)
     throw new UsageError('--sent-since belongs to --from-service.');
+  if (options.firstKeys && !options.fromService) throw new UsageError('--first-keys belongs to --from-service.');
   if (options.lookUp && !settings.service.endpoints.lookUpOrder)
     throw new UsageError('--look-up needs service.endpoints.lookUpOrder in the settings.');
 }
@@ -155,7 +169,7 @@ async function recoverBy(
   options: RecoverOptions,
   hold: RecoveryHold | null,
   given: GivenBindings | null,
-  isRekeyed: boolean,
+  { isRekeyed, areFirstKeysProven }: { isRekeyed: boolean; areFirstKeysProven: boolean },
 ): Promise<number> {
   const { context, settings, output } = app;
   const { environment, baseUrl } = settings.service;
@@ -163,7 +177,8 @@ async function recoverBy(
     throw new UsageError(
       "The records got other keys (`waybill rekey`, or `replaces` in the mapping), so what was sent before went out under keys that Waybill can't make again. Use --bindings or --look-up.",
     );
-  const fate = fateOf(options, hold, settings, context.nowMs(), output.time);
+  const said = fateOf(options, hold, settings, context.nowMs(), output.time);
+  const fate = withoutFirstKeys(said, areFirstKeysProven, settings.service.endpoints.lookUpOrder !== undefined);
   const reader = await app.reader();
   await reader.check();
   const foreseen = await previewRecovery(context, reader, given);
@@ -175,6 +190,7 @@ async function recoverBy(
     foreseen.unproven > 0 && `  of those    ${foreseen.unproven} were held or refused here, and are parked as unproven`,
     foreseen.doubtedBindings > 0 &&
       `Sent again    every field of ${foreseen.doubtedBindings} bound records, as updates`,
+    fate !== said && unknownKeys,
     `Then          ${inWords(fate)}`,
   ].filter((line) => line !== false);
   for (const line of plan) {
@@ -188,7 +204,7 @@ async function recoverBy(
   }
   if (!(await confirm('Do this, and let delivery go on?', options.yes))) return exitCode.failed;
   const result = await recover(context, reader, {
-    fate,
+    fate: said,
     bindings: given,
     reason: options.reason ?? noReason,
   });
@@ -257,7 +273,8 @@ function fateOf(
       throw new UsageError(
         'Waybill does not know when the lost store began to send what is still eligible. Say it: --from-service --sent-since DATE.',
       );
-    if (!mayBeForgotten(sentSince, nowMs, keyLifetimeMs(settings.service))) return { to: 'in_doubt', sentSince };
+    if (!mayBeForgotten(sentSince, nowMs, keyLifetimeMs(settings.service)))
+      return { to: 'in_doubt', sentSince, ...(options.firstKeys && { firstKeys: true }) };
     throw new UsageError(
       `${time(sentSince)} lies ahead, or longer ago than the service remembers a key (service.idempotency.lifetimeHours: ${idempotency.lifetimeHours ?? 'not set'}), so sending again could make second records. Use --bindings or --look-up.`,
     );
@@ -267,11 +284,15 @@ function fateOf(
   return { to: 'parked' };
 }
 
+const unknownKeys =
+  'Not sent      no witness proves that no record was sent again under a later key (after a removal, a repair or `resolve --not-delivered`). ' +
+  'Its first key would make a second record. If you know that there is none, add --first-keys';
+
 function inWords(fate: UnboundFate): string {
   if (fate.to === 'parked') return 'the rest is parked as unproven, for a person to look at';
   if (fate.lookUp) return 'Waybill asks the service for each of the rest';
   return (
-    'the rest is sent once more with its key and bytes; the service answers with what it has, or makes it now. A record would be ' +
-    'made twice whose key is spelled otherwise since, or that was sent again under a later key (after a removal, a repair or `resolve --not-delivered`)'
+    'the rest is sent once more with its key and bytes; the service answers with what it has, or makes it now. A record whose key ' +
+    `is spelled otherwise since${fate.firstKeys ? ', or that was sent again under a later key,' : ''} would be made twice`
   );
 }

@@ -9,6 +9,7 @@ import type { TouchedRecord } from '../outbound/capture/capture-page.js';
 import { unsettledStrangers } from '../outbound/capture/rows-aside.js';
 import { endWritesOf } from '../outbound/deliver/attempts.js';
 import { oldAnswerMs } from '../outbound/deliver/gate-state.js';
+import { areFirstKeysProven, inheritBesideFirstKey, withoutFirstKeys } from '../outbound/recovery/first-keys.js';
 import {
   doubtParkedCreates,
   doubtUnmapped,
@@ -58,11 +59,11 @@ export interface RecoverResult extends TakenOver {
   unproven: number;
 }
 
-/** Why delivery is held, and when records got other keys; null: it is not, and they did not. */
+/** Why delivery is held; null: it is not. And what is known of the keys of records that were sent before. */
 export async function readRecoveryState({
   store,
   settings: { orders, customers },
-}: JobContext): Promise<{ hold: RecoveryHold | null; isRekeyed: boolean }> {
+}: JobContext): Promise<{ hold: RecoveryHold | null; isRekeyed: boolean; areFirstKeysProven: boolean }> {
   return store.read('read the hold', async (tx) => {
     const hold = await readRecoveryHold(tx);
     const rekeyedAt = hold?.witness?.rekeyedAt ?? (await readStoreInfo(tx, 'rekeyed_at'));
@@ -70,6 +71,7 @@ export async function readRecoveryState({
     return {
       hold,
       isRekeyed: rekeyedAt !== null || [orders, customers].some(({ replaces }) => replaces !== undefined),
+      areFirstKeysProven: await areFirstKeysProven(tx, hold?.witness ?? null),
     };
   });
 }
@@ -202,10 +204,13 @@ async function recoverHeld(context: JobContext, reader: ErpReader, options: Reco
     const at = nowMs();
     // First what an operator may let go: once it is no longer parked, the next line finds it.
     const unproven = await doubtParkedCreates(tx, actor, at);
-    await doubtUnmapped(tx, options.fate);
-    const unbound = await settleUnbound(tx, options.fate, actor, readClock(context));
+    const areProven = await areFirstKeysProven(tx, hold.witness);
+    const canLookUp = context.settings.service.endpoints.lookUpOrder !== undefined;
+    const fate = withoutFirstKeys(options.fate, areProven, canLookUp);
+    await doubtUnmapped(tx, fate);
+    const unbound = await settleUnbound(tx, { fate, areFirstKeysProven: areProven }, actor, readClock(context));
     const { refused: _, ...counts } = bindings;
-    const result: RecoverResult = { bindings, doubtedBindings, unbound, to: options.fate.to, unproven };
+    const result: RecoverResult = { bindings, doubtedBindings, unbound, to: fate.to, unproven };
     await markRecovered(tx);
     await succeed(tx, hold, options.bindings?.rekeyedAt ?? null);
     await appendAudit(
@@ -214,7 +219,7 @@ async function recoverHeld(context: JobContext, reader: ErpReader, options: Reco
         event: 'operator',
         outcome: 'recover',
         actor,
-        detail: { loss: hold.reason, reason: options.reason, ...result, bindings: counts },
+        detail: { loss: hold.reason, reason: options.reason, ...result, bindings: counts, ...vouched(fate) },
       },
       at,
     );
@@ -259,6 +264,11 @@ function notRead(reason: string): string {
   return `The ERP could not be read to its end: ${reason}. Settle that (a pause ends with \`waybill resume capture\`), then run recover again.`;
 }
 
+/** The word of a person that the recovery has relied on. */
+function vouched(fate: UnboundFate): { firstKeys?: true } {
+  return fate.to === 'in_doubt' && fate.firstKeys ? { firstKeys: true } : {};
+}
+
 /** A new incarnation takes the place of the lost one, and every machine's witness learns it from the store. */
 async function succeed(tx: Tx, hold: RecoveryHold, exportedRekeyedAt: number | null): Promise<void> {
   const { witness } = hold;
@@ -266,6 +276,7 @@ async function succeed(tx: Tx, hold: RecoveryHold, exportedRekeyedAt: number | n
   const rekeyedAt = witness?.rekeyedAt ?? exportedRekeyedAt;
   if (rekeyedAt !== null && (await readStoreInfo(tx, 'rekeyed_at')) === null)
     await writeStoreInfo(tx, 'rekeyed_at', String(rekeyedAt));
+  await inheritBesideFirstKey(tx, witness);
   await endHold(tx, hold);
   // Removals were not decided meanwhile, and the cursors have moved past cancelled rows.
   for (const entity of entities) await sweepAtNextPass(tx, entity);

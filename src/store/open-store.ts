@@ -36,7 +36,9 @@ export async function openStore(settings: StoreSettings): Promise<OpenedStore> {
     await refuseOtherSchema(store);
     await store.transaction('name itself', async (tx) => {
       // Updates take their keys from the incarnation: a store made anew must not use an old store's keys again.
-      if ((await readStoreInfo(tx, 'incarnation')) === null) await writeStoreInfo(tx, 'incarnation', randomUUID());
+      if ((await readStoreInfo(tx, 'incarnation')) !== null) return;
+      await writeStoreInfo(tx, 'incarnation', randomUUID());
+      await writeStoreInfo(tx, 'beside_first_key', '0');
     });
     const warning = await dialect.durabilityWarning(dataSource);
     return { store, warnings: warning === null ? [] : [warning] };

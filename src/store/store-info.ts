@@ -12,6 +12,8 @@ type StoreInfoName =
   | InSource<'source_keys.order'>
   /** When records got other keys: those of their creates at the service are not made of the ones that they have now. */
   | 'rekeyed_at'
+  /** Number of times that records came to the service otherwise than by their first keys; no value: it is not known. */
+  | 'beside_first_key'
   /** Why delivery waits for `waybill recover`. */
   | 'recovery'
   /** Incarnations that this one has replaced. */

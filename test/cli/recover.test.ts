@@ -166,6 +166,16 @@ describe('waybill recover, asked in every way of a store in every state', functi
       starts: true,
       refused: null,
     }),
+    '--from-service --sent-since --first-keys': () => ({
+      options: ['--from-service', '--sent-since', sentSince, '--first-keys'],
+      starts: true,
+      refused: null,
+    }),
+    '--first-keys': () => ({
+      options: ['--first-keys'],
+      starts: false,
+      refused: /--first-keys belongs to --from-service/,
+    }),
     '--park': () => ({ options: ['--park', '--reason', 'a test'], starts: true, refused: null }),
     '--same-store': () => ({ options: ['--same-store'], starts: false, refused: null }),
     '--sent-since': () => ({

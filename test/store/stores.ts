@@ -3,6 +3,7 @@ import type { StoreSettings } from '../../src/config/sections/store.js';
 import { forgetLastLines } from '../../src/store/last-lines.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { SqlValue, Store } from '../../src/store/store.js';
+import { writeStoreInfo } from '../../src/store/store-info.js';
 import { type TempDir, useTempDir } from '../support/temp-dir.js';
 import { toldRows } from '../support/told.js';
 import { type MariaDbHandle, type PostgresHandle, useMariaDb, usePostgres } from '../support/use-database.js';
@@ -195,6 +196,7 @@ export function useStore(dialect: Dialect): StoreKit {
         const [isFilled] = await tx.select(`SELECT ${tables.map((one) => `EXISTS (SELECT 1 FROM ${one}) AS ${one}`)}`);
         for (const table of tables) if (isFilled?.[table]) await tx.run(`DELETE FROM ${table}`);
         await tx.run("DELETE FROM store_info WHERE name<>'incarnation'");
+        await writeStoreInfo(tx, 'beside_first_key', '0');
       }),
     async emptyDatabase() {
       if (!server) return storeSettings({ type: 'sqlite', file: emptyFile(folder, ++databases) });

@@ -113,6 +113,8 @@ interface AdoptionFacts {
 /** The unknowns that a lost store leaves, and the records that an import brings. */
 interface RecoveryFacts {
   perhaps_sent_before_loss: { isProvable: boolean };
+  /** A resend under the first key would make a second record. */
+  perhaps_beside_first_key: NoData;
   /** `before`: why it was held, where it may be a known record. */
   perhaps_released_before_loss: { before?: PartFact };
   /** Customers sent again under their keys exist already, so the service may have forgotten all keys. */

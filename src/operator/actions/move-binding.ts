@@ -7,6 +7,7 @@ import { BindingHolders } from '../../outbound/outbox/binding-holders.js';
 import { doubtBoundContents, moveBinding } from '../../outbound/outbox/bindings.js';
 import { doubtContents } from '../../outbound/outbox/content-hash.js';
 import { closeAsSettled } from '../../outbound/outbox/transitions.js';
+import { noteBesideFirstKey } from '../../outbound/recovery/first-keys.js';
 import { lockLease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { checkClaims, unasked } from '../check-claims.js';
@@ -75,6 +76,7 @@ export async function moveRecordBinding(
     const problem = await moveProblem(tx, move);
     if (problem !== null) return problem;
     await moveBinding(tx, move, { from, to, said: { by: actor, check: check.kind } });
+    await noteBesideFirstKey(tx);
     await doubtBoundContents(tx, entity, [sourceKey]);
     await endSentUpdates(tx, move, nowMs());
     const id = await newestMessage(tx, move);

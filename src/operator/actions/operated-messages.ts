@@ -13,6 +13,7 @@ import { doubtContents, provenRecord } from '../../outbound/outbox/content-hash.
 import { createKey, keyAfterRefusal } from '../../outbound/outbox/idempotency-key.js';
 import type { Operation } from '../../outbound/outbox/message.js';
 import { discardMessages, requeueMessages, resolveAsDelivered } from '../../outbound/outbox/transitions.js';
+import { noteBesideFirstKey } from '../../outbound/recovery/first-keys.js';
 import { fromBeforeRecovery } from '../../outbound/recovery/recover-messages.js';
 import { withFact } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
@@ -229,6 +230,8 @@ async function bindResolved(
     words: { status: null, total: null },
   }));
   await bindRecords(tx, bindings, holders, nowMs);
+  // What a person found, others may have made.
+  if (claims.some(({ entity, sourceKey }) => !holders.isBound(entity, sourceKey))) await noteBesideFirstKey(tx);
   await closeBindings(
     tx,
     rows.filter((row) => row.operation === 'delete'),

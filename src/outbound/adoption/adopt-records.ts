@@ -8,6 +8,7 @@ import { BindingHolders } from '../outbox/binding-holders.js';
 import { bindRecords } from '../outbox/bindings.js';
 import { provenRecord, setContentHashes } from '../outbox/content-hash.js';
 import { closeAsSettled } from '../outbox/transitions.js';
+import { noteBesideFirstKey } from '../recovery/first-keys.js';
 import type { AdoptableMessage, AdoptableRecord, AdoptionClaim, AdoptionDecision } from './decide-adoption.js';
 
 /**
@@ -99,6 +100,7 @@ export async function bindClaimed(
     await BindingHolders.of(tx, records),
     nowMs,
   );
+  await noteBesideFirstKey(tx);
   await insertAdoptions(
     tx,
     records.map(({ entity, sourceKey, serviceId }) => ({

@@ -15,6 +15,7 @@ import {
 } from '../outbox/idempotency-key.js';
 import type { Operation, Removal, SendingMessage } from '../outbox/message.js';
 import { claimForSending, type MessageName, scheduleMessages } from '../outbox/transitions.js';
+import { noteBesideFirstKey } from '../recovery/first-keys.js';
 import { candidates, ready } from './due-messages.js';
 
 /** The claim's facts about a message and the binding of its customer. */
@@ -207,6 +208,8 @@ export async function claimMessages(tx: Tx, ids: readonly number[], terms: Claim
   const { epoch, nowMs } = terms;
   const { claimed, nothingToSend, composed, held, postponed, unasked } = sorted;
   await scheduleMessages(tx, postponed, nowMs + customerWaitMs);
+  if (claimed.some(({ operation, generation }) => operation === 'create' && generation > 0))
+    await noteBesideFirstKey(tx);
   await updateRows(tx, 'message_body', ['message_id'], composed);
   await claimForSending(tx, claimed, epoch, nowMs);
   return { claimed, nothingToSend, held, unasked };

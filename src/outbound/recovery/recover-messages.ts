@@ -47,9 +47,15 @@ export async function unprovenCreates(tx: Tx, afterId: number, limit: number): P
 
 export type UnboundFate =
   /** May have been sent since then (null: not known): the same key and bytes again, while the service remembers the key; or looked up. */
-  | { to: 'in_doubt'; sentSince: number | null; lookUp?: boolean }
-  /** Nothing can prove whether it exists: a person decides. */
-  | { to: 'parked' };
+  | {
+      to: 'in_doubt';
+      sentSince: number | null;
+      lookUp?: boolean;
+      /** A person vouches that none was sent again under a later key. */
+      firstKeys?: boolean;
+    }
+  /** Nothing can prove whether it exists: a person decides. `besideFirstKey`: the service may know it by another key. */
+  | { to: 'parked'; besideFirstKey?: boolean };
 
 /**
  * Creates that a copy does not know as sent, although its successor may have sent them after the
@@ -74,15 +80,32 @@ export async function forgetPresumption(tx: Tx, since: number): Promise<void> {
  * that goes out again is followed by an update; one that is looked up, or found by a person, is doubted when it is
  * found: see `fromBeforeRecovery`.
  */
-export async function settleUnbound(tx: Tx, fate: UnboundFate, actor: string, now: ClockReading): Promise<number> {
-  const reason: Fact = { code: 'perhaps_sent_before_loss', isProvable: fate.to === 'in_doubt' };
+export async function settleUnbound(
+  tx: Tx,
+  { fate, areFirstKeysProven }: { fate: UnboundFate; areFirstKeysProven: boolean },
+  actor: string,
+  now: ClockReading,
+): Promise<number> {
+  const reason: Fact =
+    fate.to === 'parked' && fate.besideFirstKey
+      ? { code: 'perhaps_beside_first_key' }
+      : { code: 'perhaps_sent_before_loss', isProvable: fate.to === 'in_doubt' };
   const sentSince = fate.to === 'in_doubt' ? fate.sentSince : null;
   const outcome = fate.to === 'in_doubt' ? 'unknown' : 'unproven';
   const batches = await lockBatches(tx, unbound);
   // Creates that this store sent before it was copied go out again under their key. The service may
   // repeat an answer that it gave before the lost store sent a change.
   const underWay = `m.operation='create' AND m.state IN ('sending','in_doubt') AND ${isUnbound}`;
-  for (const ids of await lockBatches(tx, underWay)) await doubtContentsOf(tx, ids);
+  const isFirstKeySafe = areFirstKeysProven || (fate.to === 'in_doubt' && fate.firstKeys === true);
+  for (const ids of await lockBatches(tx, underWay)) {
+    await doubtContentsOf(tx, ids);
+    // Without a time the key counts as forgotten: they are looked up, or wait for a person.
+    if (!isFirstKeySafe)
+      await tx.run(
+        `UPDATE outbox_message SET was_sent=1, first_sent_at=NULL WHERE id IN ${placeholders(ids.length)}`,
+        ids,
+      );
+  }
   // The lost store may have sent any of them a moment ago, also what waits for a person here: a person may have let it go there.
   for (const ids of await lockBatches(tx, openCreate)) await noteEnds(tx, ids, now);
   for (const ids of batches) {

@@ -29,6 +29,11 @@ export interface Witness {
   predecessors?: readonly string[];
   /** When records last got other keys, in milliseconds since 1970. The store may be lost with its own note of it. */
   rekeyedAt?: number;
+  /**
+   * Number of times that records came to the service otherwise than by the first keys of their creates. The store may be lost
+   * with its knowledge of them. Absent: it is not known.
+   */
+  besideFirstKey?: number;
 }
 
 /** The files that hold the witness, one or two. Each says the same, and each alone proves a loss. */
@@ -58,7 +63,7 @@ export async function readWitness(file: string): Promise<Witness | null> {
     );
   }
   try {
-    const { incarnation, auditId, at, predecessors, rekeyedAt } = JSON.parse(text) as Partial<Witness>;
+    const { incarnation, auditId, at, predecessors, rekeyedAt, besideFirstKey } = JSON.parse(text) as Partial<Witness>;
     if (typeof incarnation === 'string' && Number.isSafeInteger(auditId) && Number.isSafeInteger(at))
       return {
         incarnation,
@@ -66,6 +71,7 @@ export async function readWitness(file: string): Promise<Witness | null> {
         at: at as number,
         ...(Array.isArray(predecessors) ? { predecessors } : {}),
         ...(typeof rekeyedAt === 'number' ? { rekeyedAt } : {}),
+        ...(typeof besideFirstKey === 'number' ? { besideFirstKey } : {}),
       };
   } catch {
     // Told below, as any other content that is no witness.
@@ -238,7 +244,17 @@ export function compareWitnesses(
   replaced.delete(store.incarnation);
   const rekeyedAt = Math.max(...witnesses.map((one) => one.rekeyedAt ?? 0));
   const predecessors = replaced.size > 0 ? { predecessors: [...replaced] } : {};
-  return { loss: proof.loss, witness: { ...proof.witness, ...predecessors, ...(rekeyedAt > 0 ? { rekeyedAt } : {}) } };
+  const { besideFirstKey: _, ...witness } = proof.witness;
+  return {
+    loss: proof.loss,
+    witness: { ...witness, ...predecessors, ...(rekeyedAt > 0 ? { rekeyedAt } : {}), ...besideFirstKeyOf(witnesses) },
+  };
+}
+
+/** One that did not count them leaves their number unknown. */
+function besideFirstKeyOf(witnesses: readonly Witness[]): Pick<Witness, 'besideFirstKey'> {
+  const counts = witnesses.flatMap(({ besideFirstKey }) => besideFirstKey ?? []);
+  return counts.length === witnesses.length ? { besideFirstKey: Math.max(...counts) } : {};
 }
 
 async function putOnRecord(tx: Tx, loss: StoreLoss, witness: Witness | null, nowMs: number): Promise<RecoveryHold> {
@@ -355,7 +371,10 @@ export async function renewWitness(
     traceOf(tx, cause),
   );
   const isSame = (one: Witness | null) =>
-    one?.incarnation === trace.incarnation && one.auditId === trace.auditId && one.rekeyedAt === trace.rekeyedAt;
+    one?.incarnation === trace.incarnation &&
+    one.auditId === trace.auditId &&
+    one.rekeyedAt === trace.rekeyedAt &&
+    one.besideFirstKey === trace.besideFirstKey;
   // An account that can not write may have raised the alert: only a write ends it.
   if (!isHeld && !isAlerted && before.every(isSame)) return before[0] as Witness;
   // A file that was deleted meanwhile is written again by the process that knows what it said.
@@ -408,18 +427,20 @@ interface StoreRow extends Omit<StoreTrace, 'hadWitness'> {
   isWitnessed: boolean;
   isAlerted: boolean;
   rekeyedAt?: number;
+  besideFirstKey?: number;
 }
 
 /** The progress of the store, and its hold: one statement, because it is asked for every few seconds. */
 async function traceOf(tx: Tx, alert: AlertCause | null = null): Promise<StoreRow> {
   const rows = await tx.select<{ name: string; value: string | null }>(
-    `SELECT name, value FROM store_info WHERE name IN ('incarnation', 'witnessed', 'predecessors', 'recovery', 'rekeyed_at')
+    `SELECT name, value FROM store_info WHERE name IN ('incarnation', 'witnessed', 'predecessors', 'recovery', 'rekeyed_at', 'beside_first_key')
       UNION ALL SELECT 'audit_id', ${tx.dialect.asText('MAX(id)')} FROM audit_log
       UNION ALL SELECT 'alert', open_cause FROM alert WHERE open_cause=?`,
     [alert],
   );
   const of = new Map(rows.map(({ name, value }) => [name, value]));
   const rekeyedAt = of.get('rekeyed_at');
+  const besideFirstKey = of.get('beside_first_key');
   return {
     incarnation: of.get('incarnation') ?? '',
     auditId: Math.max(Number(of.get('audit_id') ?? 0), Number(of.get('witnessed') ?? 0)),
@@ -428,6 +449,7 @@ async function traceOf(tx: Tx, alert: AlertCause | null = null): Promise<StoreRo
     isWitnessed: of.has('witnessed'),
     isAlerted: of.has('alert'),
     ...(rekeyedAt ? { rekeyedAt: Number(rekeyedAt) } : {}),
+    ...(besideFirstKey ? { besideFirstKey: Number(besideFirstKey) } : {}),
   };
 }
 

@@ -124,6 +124,8 @@ export const sendingWords: WordsFor<SendingFacts> = {
     isProvable
       ? 'It may have been sent before the store was lost.'
       : 'It may have been sent before the store was lost, and nothing proves whether it exists.',
+  perhaps_beside_first_key: () =>
+    'The lost store may have sent it under a later key, or bound it to a record that others made, so a resend under its first key could make a second one. Look for it at the service.',
   perhaps_released_before_loss: ({ before }, say) => {
     const text = 'Somebody may have let it go before the store was lost, and nothing proves whether it exists';
     if (before === undefined) return `${text}.`;

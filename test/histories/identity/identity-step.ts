@@ -28,9 +28,13 @@ export type Step =
   /** A copy of the store is made. */
   | { do: 'copy' }
   /** The store goes back to its copy, as in a failover to a replica that is behind. */
-  | { do: 'fail-over'; lookUp: boolean }
-  | { do: 'lose'; isExported: boolean; mixed: Entity | null; lookUp: boolean };
+  | { do: 'fail-over'; way: Way }
+  | { do: 'lose'; isExported: boolean; mixed: Entity | null; way: Way; isWitnessed: boolean };
 
+/** How a person has Waybill find out what a lost store has sent. `from-service` where nothing else forbids it. */
+export type Way = 'park' | 'look-up' | 'from-service';
+
+const way = fc.constantFrom<Way>('park', 'look-up', 'from-service');
 const entity = fc.constantFrom<Entity>('customer', 'order');
 const number = fc.constantFrom('N1', 'N1', 'N1', 'N2');
 const small = fc.nat({ max: 4 });
@@ -84,7 +88,8 @@ const lose = fc.record({
   do: fc.constant('lose' as const),
   isExported: fc.boolean(),
   mixed: fc.constantFrom<Entity | null>(null, 'customer', 'order'),
-  lookUp: fc.boolean(),
+  way,
+  isWitnessed: fc.boolean(),
 });
 
 export const step: fc.Arbitrary<Step> = fc.oneof(
@@ -118,13 +123,23 @@ const removal = fc
 
 /** The store goes back behind some steps. */
 const failOver = fc
-  .record({ steps: fc.array(step, { minLength: 1, maxLength: 5 }), lookUp: fc.boolean() })
-  .map(({ steps, lookUp }): Step[] => [{ do: 'copy' }, ...steps, { do: 'fail-over', lookUp }]);
+  .record({ steps: fc.array(step, { minLength: 1, maxLength: 5 }), way })
+  .map(({ steps, way }): Step[] => [{ do: 'copy' }, ...steps, { do: 'fail-over', way }]);
+
+/** An order has a later key, because it came back or because it did not arrive, and then its store is lost. */
+const laterKey = fc
+  .record({ order: small, isRemoved: fc.boolean(), taken: deliver, nth: small, wanted: deliver, lost: lose })
+  .map(({ order, isRemoved, taken, nth, wanted, lost }): Step[] => {
+    const cancel: Step = { do: 'cancel', order };
+    const gone: Step[] = isRemoved ? [cancel, sweep, taken, cancel] : [taken, { do: 'say', nth, says: 'truth', id: 0 }];
+    return [...gone, sweep, wanted, { ...lost, isExported: false }, sweep, wanted];
+  });
 
 const some: fc.Arbitrary<Step[]> = fc.oneof(
   { weight: 12, arbitrary: step.map((one) => [one]) },
   { weight: 2, arbitrary: removal },
   { weight: 2, arbitrary: failOver },
+  { weight: 2, arbitrary: laterKey },
 );
 
 /** Some orders are on their way before anything else happens, often past the lifetime of their keys: much begins there. */

@@ -15,6 +15,7 @@ import type { CaptureOptions } from '../../../src/outbound/capture/capture-resul
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { adoptionsAfter } from '../../../src/outbound/outbox/adoptions.js';
 import type { BindingRow } from '../../../src/outbound/outbox/exported-bindings.js';
+import type { UnboundFate } from '../../../src/outbound/recovery/recover-messages.js';
 import type { ExportedRow } from '../../../src/outbound/recovery/take-over-bindings.js';
 import { ServiceClient } from '../../../src/service/service-client.js';
 import { systemClock } from '../../../src/store/clock.js';
@@ -23,7 +24,7 @@ import { settingsAround } from '../../store/store-settings.js';
 import type { StoreKit } from '../../store/stores.js';
 import { withServiceLease } from '../../support/jobs/job-lab.js';
 import { copyStore, each, exportOf, exportRows, holdAsLost } from '../../support/jobs/lost-store.js';
-import type { Step } from './identity-step.js';
+import type { Step, Way } from './identity-step.js';
 import { TwinErp } from './twin-erp.js';
 import { type Fate, TwinService } from './twin-service.js';
 
@@ -57,6 +58,8 @@ export class IdentityWorld {
   readonly #context: JobContext;
   #client: ServiceClient;
   #isQuoted = false;
+  #wasQuoted = false;
+  readonly #beganAtMs = Date.now();
   /** Ids of which a person said whose record they are: the person may err, but only once. */
   readonly #named = new Set<string>();
   /** The row of the ERP that was bound to an id first. */
@@ -151,7 +154,7 @@ export class IdentityWorld {
         this.#copy = { ...this.#keysNow(), putBack: await copyStore(this.kit) };
         return;
       case 'fail-over':
-        return this.#failOver(step.lookUp);
+        return this.#failOver(step.way);
       case 'move':
         return this.#move();
     }
@@ -250,6 +253,7 @@ export class IdentityWorld {
 
   async #present(): Promise<void> {
     this.#isQuoted = !this.#isQuoted;
+    this.#wasQuoted = true;
     const { service } = this.#context.settings;
     const shown = { ...service, idempotency: { ...service.idempotency, quoted: this.#isQuoted } };
     Object.assign(this.#context, { settings: { ...this.#context.settings, service: shown } });
@@ -306,7 +310,7 @@ export class IdentityWorld {
   }
 
   /** The store is lost, and made anew of an export, in which a person may have mixed up two lines. */
-  async #lose({ isExported, mixed, lookUp }: Extract<Step, { do: 'lose' }>): Promise<void> {
+  async #lose({ isExported, mixed, way, isWitnessed }: Extract<Step, { do: 'lose' }>): Promise<void> {
     // Keys that were made under other source keys are known from an export alone.
     const rows: ExportedRow[] | null =
       isExported || this.erp.moves > 0 || this.erp.orders.some(({ amended }) => amended) ? await this.#export() : null;
@@ -315,12 +319,19 @@ export class IdentityWorld {
     if (one && other)
       for (const row of rows ?? [])
         if (row.entity === mixed && row.source_key === other.source_key) row.service_id = one.service_id;
+    const [count] = await this.kit.rows("SELECT value FROM store_info WHERE name='beside_first_key'");
+    const besideFirstKey = count === undefined ? {} : { besideFirstKey: Number(count.value) };
     await this.kit.empty();
-    await holdAsLost(this.kit);
+    await holdAsLost(
+      this.kit,
+      isWitnessed
+        ? { witness: { incarnation: 'the lost one', auditId: 1, ...besideFirstKey } }
+        : { kind: 'stated', witness: null },
+    );
     this.#owners.clear();
     this.#gone.clear();
     this.#copy = null;
-    const fate = lookUp ? ({ to: 'in_doubt', sentSince: null, lookUp } as const) : ({ to: 'parked' } as const);
+    const fate = this.#fateOf(way);
     const result = await recover(this.#context, this.erp, { fate, bindings: rows && exportOf(rows), reason: 'a test' });
     if (!one || !other) return;
     const [refused] = result.bindings.refused;
@@ -337,7 +348,15 @@ export class IdentityWorld {
     return { moves: this.erp.moves, amended: JSON.stringify(this.erp.orders.map(({ amended = 0 }) => amended)) };
   }
 
-  async #failOver(lookUp: boolean): Promise<void> {
+  #fateOf(way: Way): UnboundFate {
+    if (way === 'look-up') return { to: 'in_doubt', sentSince: null, lookUp: true };
+    // A person says since when: the service has to know every key since then, and each is still made and shown in the same way.
+    const isRekeyed = this.erp.moves > 0 || this.erp.orders.some(({ amended }) => amended);
+    const mayResend = this.#laterMs < keyLifetimeHours * hourMs && !this.#wasQuoted && !isRekeyed;
+    return way === 'from-service' && mayResend ? { to: 'in_doubt', sentSince: this.#beganAtMs } : { to: 'parked' };
+  }
+
+  async #failOver(way: Way): Promise<void> {
     const now = this.#keysNow();
     if (this.#copy?.moves !== now.moves || !now.amended.startsWith(this.#copy.amended.slice(0, -1))) return;
     await this.#copy.putBack();
@@ -345,8 +364,7 @@ export class IdentityWorld {
     this.#owners.clear();
     this.#gone.clear();
     this.#copy = null;
-    const fate = lookUp ? ({ to: 'in_doubt', sentSince: null, lookUp } as const) : ({ to: 'parked' } as const);
-    await recover(this.#context, this.erp, { fate, bindings: null, reason: 'a test' });
+    await recover(this.#context, this.erp, { fate: this.#fateOf(way), bindings: null, reason: 'a test' });
   }
 
   /** The person says which is which where nothing else tells it, and puts the old keys back where even that is not enough. */

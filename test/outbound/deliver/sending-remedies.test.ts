@@ -64,6 +64,7 @@ type OfItsClass =
   | 'is_being_sent'
   | 'was_removed_by_us'
   | 'perhaps_sent_before_loss'
+  | 'perhaps_beside_first_key'
   | 'perhaps_released_before_loss'
   | 'keys_perhaps_forgotten'
   | 'perhaps_respelled'

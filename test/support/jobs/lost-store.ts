@@ -6,7 +6,7 @@ import {
 } from '../../../src/outbound/outbox/exported-bindings.js';
 import type { ExportedBindings, ExportedRow } from '../../../src/outbound/recovery/take-over-bindings.js';
 import { insertRows, type Row } from '../../../src/store/rows.js';
-import { writeStoreInfo } from '../../../src/store/store-info.js';
+import { readStoreInfo, writeStoreInfo } from '../../../src/store/store-info.js';
 import type { StoreKit } from '../../store/stores.js';
 
 const tables = [
@@ -19,21 +19,23 @@ const tables = [
   'attempt',
 ];
 
-/** As the program finds it when it opens an empty store, or an older copy, although there was another one before. */
+/**
+ * As the program finds it when it opens an empty store, or an older copy, although there was another one before. The witness
+ * has counted what the store has.
+ */
 export function holdAsLost(kit: StoreKit, more: object = {}): Promise<void> {
-  return kit.store.transaction('hold', (tx) =>
-    writeStoreInfo(
-      tx,
-      'recovery',
-      JSON.stringify({
-        kind: 'lost',
-        reason: 'the store is empty',
-        witness: { incarnation: 'the lost one', auditId: 1 },
-        copyAt: null,
-        ...more,
-      }),
-    ),
-  );
+  return kit.store.transaction('hold', async (tx) => {
+    const besideFirstKey = Number((await readStoreInfo(tx, 'beside_first_key')) ?? 0);
+    const hold = {
+      kind: 'lost',
+      reason: 'the store is empty',
+      witness: { incarnation: 'the lost one', auditId: 1, besideFirstKey },
+      copyAt: null,
+      ...more,
+    };
+    await writeStoreInfo(tx, 'recovery', JSON.stringify(hold));
+    await writeStoreInfo(tx, 'beside_first_key', '0');
+  });
 }
 
 export function loseEverything(kit: StoreKit): Promise<void> {
