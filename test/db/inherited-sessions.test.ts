@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import type { Connection } from 'mysql2/promise';
 import { writeBackSettings } from '../../src/config/sections/write-back.js';
 import type { Settings } from '../../src/config/settings.js';
-import { erpDialect } from '../../src/db/databases.js';
+import { erpDatabase, erpDialect } from '../../src/db/databases.js';
+import { rawSql } from '../../src/db/sql.js';
+import { readCatalogue } from '../../src/erp/catalogue.js';
 import { ErpError, type ErpPage, type ReadOrder } from '../../src/erp/erp-reader.js';
 import { openErpWriter } from '../../src/erp/open-erp.js';
 import { wallText } from '../../src/erp/time/wall-time.js';
@@ -98,6 +100,8 @@ async function readsAll(erp: Settings['erp']): Promise<void> {
     expect(content.record.items).to.deep.equal(Array(3).fill({ sku: 'SKU', qty: 1, price: 1_234_567 }));
   }
 }
+
+const placeOf = ({ host, port, user, password, database }: Account) => ({ host, port, user, password, database });
 
 async function keepsAll(type: 'mysql' | 'postgres', account: Account): Promise<void> {
   const { host, port, user, password, database } = account;
@@ -301,6 +305,41 @@ describe('sessions on a MariaDB that is set up against us', () => {
     expect(told?.shown, 'the wall time of the ERP').to.equal(wallText(instant, 'Europe/Berlin'));
   });
 
+  it('sort, divide, look, check and show rights as no variable of the server says', async () => {
+    await root.query("SET sql_mode = ''");
+    const keys = [3, 1, 2].map((n) => `${'k'.repeat(80)}${n}`);
+    await root.query('CREATE TABLE long_keys (k VARCHAR(200)) WITH SYSTEM VERSIONING');
+    await root.query(`INSERT INTO long_keys VALUES ${keys.map((key) => `('${key}')`)}`);
+    const against = {
+      max_sort_length: 64,
+      div_precision_increment: 0,
+      sql_quote_show_create: 0,
+      check_constraint_checks: 0,
+      system_versioning_asof: "'2020-01-01 00:00:00'",
+    };
+    for (const [name, value] of Object.entries(against)) await root.query(`SET GLOBAL ${name} = ${value}`);
+    const database = await erpDatabase(erpOf('mysql', erp));
+    const { store } = await openStore(storeSettings({ type: 'mysql', ...placeOf(erp) }));
+    try {
+      const [sorted, quotient, rights] = await database.snapshot(async ({ query, dialect }) => [
+        (await query(rawSql('SELECT k FROM long_keys ORDER BY k'), 'sort')).rows.map(({ k }) => k),
+        (await query(rawSql('SELECT 1/4 AS q'), 'divide')).rows,
+        dialect.inspection.writeRights((await dialect.inspection.rights?.(query)) ?? []),
+      ]);
+      expect(sorted).to.deep.equal([...keys].sort());
+      expect(quotient).to.deep.equal([{ q: '0.2500' }]);
+      expect(rights).not.to.be.empty;
+      const wrong = store.transaction('write', (tx) =>
+        tx.run("INSERT INTO capture_cursor (name, swept_at) VALUES ('x', -1)"),
+      );
+      expect(await wrong.catch((error: unknown) => error)).to.be.instanceOf(StoreError);
+    } finally {
+      for (const name of Object.keys(against)) await root.query(`SET GLOBAL ${name} = DEFAULT`);
+      await database.close();
+      await store.close();
+    }
+  });
+
   it('refuse a query that means something else at this server', async () => {
     await root.query("SET GLOBAL sql_mode = 'ANSI_QUOTES'");
     const orders = { ...mapping.orders, query: 'SELECT kind, n, "order_no" AS order_no, customer, status FROM orders' };
@@ -378,6 +417,21 @@ describe('sessions on a PostgreSQL whose role and database are set up against us
       const reader = openReader({} as never, { ...mapping, orders, erp: erpOf('postgres', postgres.database) });
       expect((await reader.sweep('order', null, 10)).rows).to.deep.equal([]);
     } finally {
+      await query(`ALTER ROLE ${user} RESET ALL`);
+    }
+  });
+
+  it('name types as the catalogue knows them', async () => {
+    const { query, user } = postgres.database;
+    await query(`CREATE TABLE typed (d DATE, t TIMESTAMPTZ, j JSONB); GRANT SELECT ON typed TO ${user}`);
+    await query(`ALTER ROLE ${user} SET quote_all_identifiers = on`);
+    const database = await erpDatabase(erpOf('postgres', postgres.database));
+    try {
+      const { tables } = await database.snapshot(readCatalogue);
+      const kinds = tables.find(({ name }) => name === 'typed')?.columns.map(({ kind }) => kind);
+      expect(kinds).to.deep.equal(['date', 'time', 'other']);
+    } finally {
+      await database.close();
       await query(`ALTER ROLE ${user} RESET ALL`);
     }
   });

@@ -20,7 +20,7 @@ function server(version: string, lies: Record<string, string> = {}) {
   const ask = async (sql: string) => {
     asked.push(sql);
     if (sql.startsWith('SELECT VERSION()')) return [[version, 'ANSI_QUOTES,STRICT_TRANS_TABLES', 'other']];
-    for (const [, name = '', value = ''] of sql.matchAll(/(\w+) = ('[^']*'|[\d.]+)/g))
+    for (const [, name = '', value = ''] of sql.matchAll(/(\w+) = ('[^']*'|[\d.]+|DEFAULT)/g))
       variables.set(name, value.replaceAll("'", ''));
     if (sql.startsWith('SET NAMES'))
       for (const name of ['character_set_client', 'character_set_results', 'collation_connection'])

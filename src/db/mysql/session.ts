@@ -103,7 +103,7 @@ function variablesOf(version: string, wanted: MysqlSession): Record<string, stri
   const [major = 0, minor = 0] = version.split('.').map((part) => Number.parseInt(part, 10));
   const isMariaDb = version.includes('MariaDB');
   const transaction = isMariaDb || major < 8 ? 'tx' : 'transaction';
-  const tellsIdle = isMariaDb && (major > 10 || (major === 10 && minor >= 3));
+  const isRecentMariaDb = isMariaDb && (major > 10 || (major === 10 && minor >= 3));
   return {
     sql_mode: modes,
     time_zone: '+00:00',
@@ -120,6 +120,12 @@ function variablesOf(version: string, wanted: MysqlSession): Record<string, stri
     unique_checks: '1',
     // SHOW WARNINGS lists the conversions of a statement.
     max_error_count: '64',
+    // Keys whose first letters are equal come in order: a page begins behind the last key of the one before.
+    max_sort_length: '1024',
+    // Decimals of a quotient, in a query that divides.
+    div_precision_increment: '4',
+    // SHOW GRANTS writes names in quotes.
+    sql_quote_show_create: '1',
     net_read_timeout: '60',
     net_write_timeout: '60',
     wait_timeout: `${wanted.idleTimeout}`,
@@ -130,7 +136,14 @@ function variablesOf(version: string, wanted: MysqlSession): Record<string, stri
     ...(isMariaDb
       ? { max_statement_time: `${wanted.statementTimeout}` }
       : { max_execution_time: `${Math.ceil(wanted.statementTimeout * 1000)}` }),
-    ...(tellsIdle ? { idle_transaction_timeout: `${wanted.idleTransactionTimeout}` } : {}),
+    ...(isRecentMariaDb
+      ? {
+          idle_transaction_timeout: `${wanted.idleTransactionTimeout}`,
+          check_constraint_checks: '1',
+          // Rows as they are now, where a table keeps the old ones.
+          system_versioning_asof: 'DEFAULT',
+        }
+      : {}),
   };
 }
 
@@ -157,7 +170,7 @@ async function setTimeZone(ask: AskSession, { name, offsetMinutes }: SessionZone
 }
 
 function literal(value: string): string {
-  return /^[\d.]+$/.test(value) ? value : `'${value.replaceAll("'", "''")}'`;
+  return /^[\d.]+$|^DEFAULT$/.test(value) ? value : `'${value.replaceAll("'", "''")}'`;
 }
 
 /** Servers write numbers with decimals, and modes in an order of their own; names may come in other letters. */

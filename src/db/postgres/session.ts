@@ -20,6 +20,8 @@ const meaning: SessionSettings = {
   transform_null_equals: 'off',
   row_security: 'on',
   gin_fuzzy_search_limit: '0',
+  // Types have the names by which the catalogue knows them.
+  quote_all_identifiers: 'off',
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
 };
