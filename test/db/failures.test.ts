@@ -32,11 +32,25 @@ const kinds: Record<string, { failures: Failures; told: readonly Told[] }> = {
       ['a lock that somebody holds', { code: 'ER_LOCK_WAIT_TIMEOUT', errno: 1205, sqlState: 'HY000' }, 'locked'],
       ['a deadlock', { code: 'ER_LOCK_DEADLOCK', errno: 1213, sqlState: '40001' }, 'overtaken'],
       ['a snapshot that another transaction has overtaken', { errno: 1020 }, 'overtaken'],
+      ['a table that was altered since', { code: 'ER_TABLE_DEF_CHANGED', errno: 1412, sqlState: 'HY000' }, 'overtaken'],
+      ['a session that somebody ended on MariaDB', { errno: 1927, sqlState: '70100' }, 'closed'],
+      [
+        'a node of a cluster that is not ready',
+        { code: 'ER_UNKNOWN_COM_ERROR', errno: 1047, sqlState: '08S01' },
+        'closed',
+      ],
+      [
+        'an account that has used up its share',
+        { code: 'ER_USER_LIMIT_REACHED', errno: 1226, sqlState: '42000' },
+        'full',
+      ],
+      ['a full disk', { code: 'ER_DISK_FULL', errno: 1021 }, 'broken'],
       ['a statement that ran too long on MariaDB', { errno: 1969, sqlState: '70100' }, 'slow'],
       ['a server that is closed to writing', { code: 'ER_OPTION_PREVENTS_STATEMENT', errno: 1290 }, 'broken'],
       ['a value that an ENUM does not name', { code: 'WARN_DATA_TRUNCATED', errno: 1265, sqlState: '01000' }, 'value'],
       ['a text that its column can not hold', { code: 'ER_TRUNCATED_WRONG_VALUE_FOR_FIELD', errno: 1366 }, 'value'],
       ['a text that is too long', { code: 'ER_DATA_TOO_LONG', errno: 1406, sqlState: '22001' }, 'value'],
+      ['a text that no packet holds', { code: 'ER_NET_PACKET_TOO_LARGE', errno: 1153, sqlState: '08S01' }, 'value'],
       [
         'anything else that the server refuses',
         { code: 'ER_CANT_DO_THIS_DURING_AN_TRANSACTION', errno: 1179 },
@@ -90,6 +104,7 @@ const kinds: Record<string, { failures: Failures; told: readonly Told[] }> = {
 const conclusions: Partial<Record<FailureCause, readonly [string, string, boolean, ReturnType<typeof storeRetry>]>> = {
   refused: ['unreachable', 'unreachable', true, null],
   closed: ['unreachable', 'unreachable', true, null],
+  full: ['unreachable', 'unreachable', true, null],
   login: ['unreachable', 'target', true, null],
   login_from_here: ['unreachable', 'target', true, null],
   certificate: ['unreachable', 'unreachable', true, null],

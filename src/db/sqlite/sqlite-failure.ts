@@ -1,5 +1,8 @@
 import type { FailureCause, Failures } from '../failures.js';
 
+/** A journal lies beside the file, which only a program that may write can take back. */
+const interrupted = /^SQLITE_READONLY_ROLLBACK/;
+
 /** Keyed by the beginning of SQLite's code, or of Node's. */
 const causes: readonly (readonly [RegExp, FailureCause])[] = [
   // Another process writes, restores the log after a crash, or has written since this one read: SQLITE_BUSY_SNAPSHOT and the like.
@@ -23,6 +26,8 @@ export const sqliteFailures: Failures = {
   read(error) {
     const { code = '', message } = error as { code?: string; message?: string };
     const [, cause] = causes.find(([pattern]) => pattern.test(code)) ?? [null, 'unknown' as const];
+    if (interrupted.test(code))
+      return { cause: 'broken', words: 'a program broke off while it wrote: start it once more' };
     return { cause, words: (message ?? String(error)) || code };
   },
   advice: {
