@@ -157,7 +157,10 @@ export interface StoreDialect {
   contains(text: string, part: string): string;
 
   schemaWords(runner: QueryRunner): Promise<SchemaWords>;
-  /** A query for all columns of its tables: `table_name`, `column_name`, `data_type`, and `is_nullable`, YES or NO. */
+  /**
+   * A query for all columns of its tables: `table_name`, `column_name`, `data_type`, `is_nullable`, YES or NO, and
+   * `compared_by`, the collation of a text that is not compared byte by byte.
+   */
   readonly schemaColumns: string;
   readonly catalogue: Catalogue | null;
   readonly inspection: InspectionStatements;

@@ -145,11 +145,12 @@ function refuseForeignSchema(names: readonly string[]): void {
 /** The names of migrations do not tell whether their content was the same. */
 async function refuseOtherSchema(store: Store): Promise<void> {
   const found = await store.read('read its columns', (tx) => tx.rows(store.dialect.schemaColumns));
-  const columns = found.map(({ tableName, columnName, dataType, isNullable }) => ({
+  const columns = found.map(({ tableName, columnName, dataType, isNullable, comparedBy }) => ({
     table: String(tableName),
     column: String(columnName),
     type: String(dataType),
     nullable: String(isNullable),
+    collation: comparedBy,
   }));
   const difference = schemaDifference(columns);
   if (difference !== null)

@@ -6,6 +6,8 @@ export interface CatalogueColumn {
   column: string;
   type: string;
   nullable: string;
+  /** Null where the column is compared byte by byte. */
+  collation: string | null;
 }
 
 /** Most differences that are named. */
@@ -21,9 +23,9 @@ export function schemaDifference(found: readonly CatalogueColumn[]): string | nu
   const have = new Map(
     found
       .filter(({ table }) => Object.hasOwn(schemaTables, table))
-      .map(({ table, column, type, nullable }) => [
+      .map(({ table, column, type, nullable, collation }) => [
         `${table}.${column}`,
-        kindOf(column, type, nullable.toUpperCase() === 'YES'),
+        (collation === null ? '' : `${collation} `) + kindOf(column, type, nullable.toUpperCase() === 'YES'),
       ]),
   );
   const missing = [...expected].filter(([name]) => !have.has(name)).map(([name]) => `${name} is missing`);

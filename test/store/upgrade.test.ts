@@ -202,11 +202,24 @@ onEveryStore('a store of the first schema', (kit) => {
     for (const refusal of await refusals())
       expect(refusal).to.include('lease.holder_process is number or NULL instead of text or NULL');
     await change('ALTER TABLE lease DROP COLUMN holder_process');
-    await change('ALTER TABLE lease ADD COLUMN holder_process VARCHAR(160) NULL');
+    const byBytes = kit.dialect === 'postgres' ? ' COLLATE "C"' : '';
+    await change(`ALTER TABLE lease ADD COLUMN holder_process VARCHAR(160)${byBytes} NULL`);
     await change('ALTER TABLE lease ADD COLUMN later INT NULL');
     expect(await refusals()).to.deep.equal([null, null]);
     await change('ALTER TABLE lease ADD COLUMN mine INT NOT NULL DEFAULT 0');
     for (const refusal of await refusals()) expect(refusal).to.include('lease.mine is new');
+    // SQLite changes no column's collation.
+    const convert = {
+      sqlite: null,
+      mysql: 'ALTER TABLE binding CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci',
+      postgres: 'ALTER TABLE binding ALTER source_key TYPE VARCHAR(255) COLLATE "default"',
+    }[kit.dialect];
+    if (convert === null) return;
+    await change('ALTER TABLE lease DROP COLUMN mine');
+    expect(await refusals()).to.deep.equal([null, null]);
+    await change(convert);
+    for (const refusal of await refusals())
+      expect(refusal).to.match(/binding\.source_key is (utf8mb4_general_ci|default) text instead of text/);
   });
 });
 

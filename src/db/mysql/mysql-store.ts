@@ -114,7 +114,8 @@ export const mysql: StoreDialect = {
     },
     jsonObject: (name, value) => `JSON_OBJECT('${name}', ${value})`,
   }),
-  schemaColumns: `SELECT table_name AS table_name, column_name AS column_name, data_type AS data_type, is_nullable AS is_nullable
+  schemaColumns: `SELECT table_name AS table_name, column_name AS column_name, data_type AS data_type, is_nullable AS is_nullable,
+      CASE WHEN collation_name NOT LIKE '%bin' THEN collation_name END AS compared_by
      FROM information_schema.columns WHERE table_schema=DATABASE()`,
   catalogue: {
     tables:

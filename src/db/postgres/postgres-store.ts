@@ -117,7 +117,8 @@ export const postgres: StoreDialect = {
       runner.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} CHECK (${condition})`),
     jsonObject: (name, value) => `json_build_object('${name}', ${value})`,
   }),
-  schemaColumns: `SELECT table_name AS table_name, column_name AS column_name, data_type AS data_type, is_nullable AS is_nullable
+  schemaColumns: `SELECT table_name AS table_name, column_name AS column_name, data_type AS data_type, is_nullable AS is_nullable,
+      CASE WHEN data_type NOT IN ('character varying', 'text') OR collation_name='C' THEN NULL ELSE COALESCE(collation_name, 'default') END AS compared_by
      FROM information_schema.columns WHERE table_schema=current_schema()`,
   catalogue: {
     tables:

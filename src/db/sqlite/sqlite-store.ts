@@ -130,7 +130,7 @@ export const sqlite: StoreDialect = {
     jsonObject: (name, value) => `json_object('${name}', ${value})`,
   }),
   schemaColumns: `SELECT m.name AS table_name, c.name AS column_name, c.type AS data_type,
-      CASE WHEN c."notnull"=0 THEN 'YES' ELSE 'NO' END AS is_nullable
+      CASE WHEN c."notnull"=0 THEN 'YES' ELSE 'NO' END AS is_nullable, NULL AS compared_by
      FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type='table'`,
   catalogue: null,
   inspection: sqliteInspection,
