@@ -58,17 +58,27 @@ async function readRows(
   const { columns, rows } = await snapshot.query(statement, doing, of && { of, setting: source.path });
   const found = new Map(columns.map((column) => [column.name, column]));
   for (const planned of source.columns) requireAsPlanned(source, planned, found.get(planned.name), doing);
+  // A row has one value for each name: of two columns it would be that of the last.
+  if (found.size < columns.length) {
+    const twice = source.columns.find(({ name }) => countOf(columns, name) > countOf(source.columns, name));
+    if (twice) throw changed(source, twice, ' as it was: it comes twice now', doing);
+  }
   return rows;
+}
+
+function countOf(columns: readonly ErpColumn[], name: string): number {
+  return columns.filter((column) => column.name === name).length;
 }
 
 /** A table or a view may change while Waybill runs; a plan that was made for exact amounts would go on with inexact ones. */
 function requireAsPlanned(source: QuerySource, planned: ErpColumn, found: ErpColumn | undefined, doing: string): void {
   const change = found === undefined ? '' : changeBetween(planned, found);
-  if (change === null) return;
-  throw new ErpError(
-    'mapping',
-    `Could not ${doing}: ${source.path} no longer yields the column "${planned.name}"${change}. The next read checks it again.`,
-  );
+  if (change !== null) throw changed(source, planned, change, doing);
+}
+
+function changed(source: QuerySource, { name }: ErpColumn, change: string, doing: string): ErpError {
+  const what = `${source.path} no longer yields the column "${name}"${change}`;
+  return new ErpError('mapping', `Could not ${doing}: ${what}. The next read checks it again.`);
 }
 
 /**
@@ -197,12 +207,15 @@ export async function readKeysetPage(
 
   const end = rows.at(-1);
   const last = end === undefined ? null : positionOf(end);
-  if (last !== null && JSON.stringify(last) === JSON.stringify(after)) {
+  // Bytes that are no text: as the text that stands for them they would come before all others.
+  const isNoText = next !== undefined && last?.some((part) => part.startsWith('\0'));
+  if (last !== null && (isNoText || JSON.stringify(last) === JSON.stringify(after))) {
     const names = order.map(({ name }) => name).join(', ');
+    const why = isNoText ? 'it holds bytes that are no text' : 'the database finds the same row after itself';
     throw new ErpError(
       'query',
-      `Reading ${source.path} in the order of ${names} makes no progress after ${last.join(', ')}: ` +
-        'the database finds the same row after itself. Write the key columns as plain numbers or texts in the query.',
+      `Reading ${source.path} in the order of ${names} makes no progress after ${last.join(', ').replaceAll('\0', '')}: ` +
+        `${why}. Write the key columns as plain numbers or texts in the query.`,
     );
   }
   return { rows, last, more: next !== undefined };

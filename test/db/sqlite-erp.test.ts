@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { ErpError } from '../../src/erp/erp-reader.js';
 import { openReader, orderRows, TABLES, useSqliteLab } from '../erp/erp-lab.js';
+import { problemsInWords } from '../erp/problems-in-words.js';
 import { openSqlite } from '../support/sqlite-file.js';
 import { databaseContract } from './database-contract.js';
 
@@ -44,6 +45,61 @@ describe('an ERP in SQLite', () => {
       expect([...first.rows, ...second.rows].map(({ sourceKey }) => sourceKey)).to.deep.equal(expected);
       expect(second.more).to.equal(false);
     }
+  });
+
+  it('refuses a key of numbers and texts, between which a page would pass over rows', async () => {
+    await lab.run(...orderRows(1, '2026-01-01 10:00:00'), ...orderRows(2, '2026-01-01 10:00:00'));
+    const query = "SELECT o.*, CASE WHEN id = 1 THEN id ELSE 'x' || id END AS k FROM orders o";
+    const refused = await openReader(lab, { orders: { query, key: 'k' } })
+      .check()
+      .catch((reason) => reason);
+    expect(refused.message).to.include('orders.key: column "k" holds numbers and texts; write CAST(… AS TEXT)');
+    const cast = openReader(lab, { orders: { query: query.replace('THEN id', 'THEN CAST(id AS TEXT)'), key: 'k' } });
+    expect((await cast.sweep('order', null, 10)).rows.map(({ sourceKey }) => sourceKey)).to.deep.equal(['1', 'x2']);
+  });
+
+  it('parks a record with bytes that are no text, and goes on after no key of such bytes', async () => {
+    await lab.run(...orderRows(1, '2026-01-01 10:00:00'), "UPDATE orders SET note = 'is \ufffd in the ERP'");
+    const note = async () => {
+      const fields = { remark: 'note' };
+      const [order] = (await openReader(lab, { orders: { fields } }).sweep('order', null, 10)).rows;
+      return order && (order.content.mapped ? order.content.record.remark : problemsInWords(order.content));
+    };
+    expect(await note()).to.equal('is \ufffd in the ERP');
+    await lab.run("UPDATE orders SET note = CAST(x'4dfc6c6c6572' AS TEXT)");
+    expect(await note()).to.match(/note holds bytes that are not text/);
+    await lab.run(
+      ...orderRows(2, '2026-01-01 10:00:00'),
+      "UPDATE orders SET order_no = CAST(x'4180' AS TEXT) WHERE id = 1",
+    );
+    await lab.run("UPDATE orders SET order_no = 'A\u00e4' WHERE id = 2");
+    const keyed = openReader(lab, { orders: { key: 'order_no', lines: { orderKey: 'order_id' } as never } });
+    const refused = await keyed.sweep('order', null, 1).catch((reason) => reason);
+    expect(refused).to.be.instanceOf(ErpError);
+    expect(refused.message).to.include('it holds bytes that are no text');
+  });
+
+  it('says of a file whose writer broke off that this program has to start once more', async () => {
+    const writer = openSqlite(file());
+    writer.pragma('journal_mode = DELETE');
+    writer.pragma('cache_size = 2');
+    writer.exec('BEGIN');
+    writer.exec('CREATE TABLE large (x)');
+    writer.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+      INSERT INTO large SELECT randomblob(200) FROM n`);
+    const [broken, journal] = [`${file()}.broken`, `${file()}.broken-journal`];
+    await copyFile(file(), broken);
+    await copyFile(`${file()}-journal`, journal);
+    writer.close();
+    await rename(broken, file());
+    await rename(journal, `${file()}-journal`);
+    const refused = await openReader(lab)
+      .count('order')
+      .catch((reason) => reason);
+    expect(refused).to.be.instanceOf(ErpError).with.property('kind', 'unreachable');
+    expect(refused.message).to.include('start it once more').and.not.include('WAL');
+    openSqlite(file()).exec('DELETE FROM orders').close();
+    expect(await openReader(lab).count('order')).to.equal(0);
   });
 
   it('takes instants that are written with a Z as such', async () => {

@@ -815,6 +815,21 @@ export function erpReaderContract(lab: ErpLab): void {
       expect(await placed()).to.equal(`${DAY}T10:00:00+01:00`);
     });
 
+  it('reads no value from another column that has got the same name', async () => {
+    await lab.run(...orderRows(1, `${DAY} 10:00:00`), 'CREATE TABLE extra (of_order BIGINT, memo VARCHAR(40))');
+    await lab.run("INSERT INTO extra VALUES (1, 'none')");
+    const reader = open({ orders: { query: 'SELECT o.*, e.* FROM orders o JOIN extra e ON e.of_order = o.id' } });
+    const number = async () => (await reader.sweep('order', null, 10)).rows[0]?.number;
+    expect(await number()).to.equal('A-1');
+    await lab.run("ALTER TABLE extra ADD order_no VARCHAR(40) DEFAULT 'another'");
+    // SQLite gives the second one a name of its own.
+    if (lab.type === 'sqlite') expect(await number()).to.equal('A-1');
+    else
+      expect((await failure(number())).message).to.match(
+        /order_no" as it was: it comes twice now|Duplicate column name/,
+      );
+  });
+
   const inexact = {
     sqlite: null,
     mysql: { cast: 'CAST(price AS FLOAT)', alter: 'ALTER TABLE order_lines MODIFY price FLOAT' },

@@ -80,7 +80,7 @@ async function readGrants(query: ErpSnapshot['query']): Promise<ErpRow[]> {
 
 const quoted = (name: string) => `\`${name.replaceAll('`', '``')}\``;
 
-const NAME = "(?:`[^`]*`|'[^']*'|\\w+)";
+const NAME = "(?:`(?:[^`]|``)*`|'[^']*'|\\w+)";
 /** A grant without ON is a role. A role that another role brings can't be taken by itself. */
 const ROLES_OF_ACCOUNT = new RegExp(`^GRANT (${NAME}(?:@${NAME})?(?:, ?${NAME}(?:@${NAME})?)*) TO ${NAME}@${NAME}`);
 
@@ -104,7 +104,9 @@ function writingIn(row: ErpRow): string[] {
  */
 export function grantIn(grant: string): { rights: string[]; on: string; account: string } | null {
   const [, rights, on = '', account = ''] =
-    /^GRANT (.+?) ON ((?:`[^`]+`|\*)\.(?:`[^`]+`|\*)) TO ([`'][^`']*[`'](?:@[`'][^`']*[`'])?)/s.exec(grant) ?? [];
+    /^GRANT (.+?) ON ((?:`(?:[^`]|``)+`|\*)\.(?:`(?:[^`]|``)+`|\*)) TO ([`'][^`']*[`'](?:@[`'][^`']*[`'])?)/s.exec(
+      grant,
+    ) ?? [];
   if (rights === undefined) return null;
   const names = rights.replace(/\([^)]*\)/g, '').split(',');
   return { rights: names.map((name) => name.trim()), on: on.replaceAll('`', ''), account };

@@ -191,8 +191,20 @@ export class MappingPlanner {
     const columns: ErpColumn[] = [];
     for (const name of names) {
       const column = await this.ordering(path, source, name);
-      if (column !== null) columns.push(column);
+      if (column !== null && !(await this.#isMixed(path, source, column))) columns.push(column);
     }
     return columns;
+  }
+
+  /** Numbers come before texts: a page that begins behind one kind would pass over rows of the other. */
+  async #isMixed(path: string, source: QuerySource | null, { name }: ErpColumn): Promise<boolean> {
+    const column = source?.columns.find((one) => one.name === name);
+    const type = column?.kind === 'unknown' && this.snapshot.dialect.typeOf?.(columnSql(this.snapshot, column));
+    if (!source || !type) return false;
+    const statement = sql`SELECT DISTINCT ${type} AS type ${fromQuery(source)} WHERE ${columnSql(this.snapshot, column)} IS NOT NULL`;
+    const { rows } = await this.snapshot.query(statement, `look at the values of ${path}`);
+    if (rows.length > 1)
+      this.fault(path, `column "${name}" holds numbers and texts; write CAST(… AS TEXT) in the query`);
+    return rows.length > 1;
   }
 }
