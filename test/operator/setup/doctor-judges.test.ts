@@ -90,6 +90,7 @@ describe('what the doctor makes of facts', () => {
       ['GRANT `writers` TO `u`@`%` WITH ADMIN OPTION', ['`writers`']],
       ["GRANT writers TO 'u'@'10.0.0.%'", ['`writers`']],
       ['GRANT `a`@`%`,`b c`@`%` TO `u`@`%`', ['`a`@`%`', '`b c`@`%`']],
+      ['GRANT `a``b` TO `u`@`%`', ['`a``b`']],
       ['GRANT `inner` TO `writers`', []],
       ['GRANT SELECT, INSERT ON `erp`.* TO `u`@`%`', []],
       ['GRANT EXECUTE ON PROCEDURE `erp`.`p` TO `u`@`%`', []],
