@@ -275,6 +275,8 @@ export class IdentityWorld {
       return id === undefined ? undefined : this.#act('delivered', message.id, id);
     }
     if (says !== 'truth') return this.#act(says, message.id, null);
+    // By then the service works on no request any more.
+    this.#laterMs += hourMs / 2;
     const own = this.service.of(message.entity).find(({ maker }) => maker === this.#rowOf(message.source_key));
     return own && message.operation === 'create'
       ? this.#act('delivered', message.id, own.id)
