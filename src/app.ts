@@ -18,7 +18,7 @@ import { systemClock } from './store/clock.js';
 import { openExistingStore, openStore, openStoreForReading, openStoreIfAny } from './store/open-store.js';
 import type { Store } from './store/store.js';
 import { sharedThread } from './v8.js';
-import { factsInWords } from './words/words.js';
+import { factsInWords, tell } from './words/words.js';
 
 interface AppOptions {
   configDir?: string | undefined;
@@ -183,7 +183,7 @@ async function checkEnvironment(store: Store, { configDir }: AppOptions, { servi
   const problem = await store.read('read the environment', (tx) => environmentProblem(tx, environment));
   if (problem)
     throw new ConfigurationError(configDir ?? 'the configuration folder', [
-      { path: 'service.environment', message: problem, found: environment },
+      { path: 'service.environment', message: tell(problem), found: environment },
     ]);
 }
 

@@ -16,7 +16,7 @@ export function deskSettings(folder: string) {
 
 /** A desk at which so many pages are looked at: each has loaded its overview, and is told how much has happened since. */
 export async function openPages(app: App, count: number): Promise<Desk> {
-  const erpNow = async () => ({ problem: 'not asked' });
+  const erpNow = async () => ({ problem: { code: 'erp_silent' } as const });
   const parts = { context: app.context, erpNow, erpIdentity: 'bench', secrets: [], originOf: () => undefined };
   const desk = await startDesk(parts);
   const headers = { authorization: `Bearer ${benchToken}` };

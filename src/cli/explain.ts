@@ -2,10 +2,12 @@ import { Argument, type Command } from 'commander';
 import type { Settings } from '../config/settings.js';
 import { type Entity, settingsOf, sourceOf } from '../model/record.js';
 import { shellWord } from '../model/shell-word.js';
-import { describeHead } from '../operator/describe-head.js';
-import { type Explanation, explainRecord, explainUnknown } from '../operator/explain-record.js';
+import { type Explanation, explainRecord, readCaptured } from '../operator/explain-record.js';
 import { type FindBy, findRecords, type NamedRecord } from '../operator/find-records.js';
-import { storyTimeline } from '../operator/story-timeline.js';
+import { describeHead } from '../telling/describe-head.js';
+import { describeStory, type StoryInWords } from '../telling/describe-story.js';
+import { describeUnknown } from '../telling/describe-unknown.js';
+import { storyTimeline } from '../telling/story-timeline.js';
 import { type CommandApp, exitCode, inApp, jsonCommand, sourceOption } from './command.js';
 import { byOption, howToChoose, namingOf } from './named-records.js';
 import type { Output } from './terminal/output.js';
@@ -30,17 +32,18 @@ async function explain(app: CommandApp, { by = 'any' }: { by?: FindBy }, entity:
   if (found.length > 1) return showMatches(app.output, found, key);
   const { context, output } = app;
   const name = { entity, sourceKey: record.sourceKey, erpIdentity: (await app.reader()).identity() };
-  const explanation = await explainRecord(context, name, output.time);
-  const { words, story, audit } = explanation;
+  const explanation = await explainRecord(context, name);
+  const { story, circumstances, audit } = explanation;
+  const words = describeStory(story, { ...circumstances, time: output.time });
   output.jsonWithTimes({ ...words, ...story, audit });
-  showStory(output, explanation, app.settings);
+  showStory(output, explanation, words, app.settings);
   return exitCode.done;
 }
 
-function showStory(output: Output, explanation: Explanation, settings: Settings): void {
-  const { story, words, audit, olderAudit } = explanation;
+function showStory(output: Output, explanation: Explanation, words: StoryInWords, settings: Settings): void {
+  const { story, audit, olderAudit } = explanation;
   const { entity, sourceKey } = story;
-  const head = describeHead(explanation, settings, output.time);
+  const head = describeHead(explanation, words, settings, output.time);
   output.lines(head.title, '');
   output.rows(10, head.rows);
   output.lines(
@@ -74,12 +77,9 @@ async function showUnknown(
   entity: Entity,
   key: string,
 ): Promise<number> {
-  const { lookedUp, hints } = await explainUnknown(
-    { ...context, settings: settingsOf(context.settings, source ?? sourceOf(key)) },
-    entity,
-    by,
-    output.time,
-  );
+  const settings = settingsOf(context.settings, source ?? sourceOf(key));
+  const captured = await readCaptured({ ...context, settings }, entity);
+  const { lookedUp, hints } = describeUnknown({ entity, by }, captured, settings, output);
   output.json({ found: 0, entity, key, lookedUp, hints });
   output.line(`Waybill knows nothing of ${entity} ${key}. Looked up as: ${lookedUp.join(', ')}.`);
   output.lines('', 'Possible reasons:', ...hints.map((hint) => `  - ${hint}`));

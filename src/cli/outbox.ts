@@ -11,8 +11,9 @@ import {
   listMessages,
   type MessageFilter,
 } from '../operator/list-messages.js';
-import { waitsForInWords } from '../operator/words.js';
 import type { MessageState } from '../outbound/outbox/message.js';
+import { waitsForInWords } from '../telling/lists.js';
+import { tellGroup } from '../words/words.js';
 import { actionCommands } from './actions/action-commands.js';
 import { type FilterOptions, filterOf, withFilters } from './actions/subjects.js';
 import { type CommandApp, defined, inApp, jsonCommand, limitOption } from './command.js';
@@ -51,7 +52,8 @@ async function listOutbox(
   // Without a state or a key, the list shows what waits, not the million messages that arrived.
   const filter = given.states || given.records ? given : { ...given, states: openOrParked };
   if (groupBy) {
-    const groups = await store.read('count messages', (tx) => groupMessages(tx, filter, groupBy, limit));
+    const counted = await store.read('count messages', (tx) => groupMessages(tx, filter, groupBy, limit));
+    const groups = counted.map(tellGroup);
     output.jsonWithTimes(groups);
     if (groups.length === 0) return output.line('Nothing matches.');
     return output.table(

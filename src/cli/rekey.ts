@@ -116,7 +116,7 @@ async function keepSame(app: CommandApp, { dryRun, yes, reason }: RekeyOptions, 
   if (problem !== null || dryRun) {
     answer(false);
     const advice = ` Put the settings back, or, if the keys have other values now: waybill rekey ${plural}`;
-    if (problem !== null) output.line(`Not done: ${problem}.${formerName === null ? advice : ''}`);
+    if (problem !== null) output.line(`Not done: ${output.tell(problem)}.${formerName === null ? advice : ''}`);
     return problem === null ? exitCode.done : exitCode.failed;
   }
   const question =
@@ -175,7 +175,7 @@ async function changeKeys(
   showRekey(app, plan, plural);
   if (plan.problem !== null || dryRun) {
     answer(false);
-    if (plan.problem !== null) output.line(`Not done: ${plan.problem}.`);
+    if (plan.problem !== null) output.line(`Not done: ${output.tell(plan.problem)}.`);
     return plan.problem === null ? exitCode.done : exitCode.failed;
   }
   if (!(await confirm(`Give ${plan.matches.size} ${plural} their new keys?`, yes))) return exitCode.failed;

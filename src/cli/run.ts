@@ -1,8 +1,10 @@
 import { Command, CommanderError } from 'commander';
 import { ConfigurationError } from '../config/configuration-error.js';
 import { ErpError } from '../erp/erp-reader.js';
+import { Refused } from '../model/facts/failure.js';
 import { version } from '../model/version.js';
 import { FileError } from '../store/whole-file.js';
+import { tell } from '../words/words.js';
 import { exitCode, UsageError } from './exit-code.js';
 import { write, writeError } from './terminal/streams.js';
 
@@ -111,6 +113,7 @@ export function printError(error: unknown): void {
 function describe(error: unknown): readonly string[] {
   if (!(error instanceof Error)) return [String(error)];
   if ((error instanceof ConfigurationError || error instanceof ErpError) && error.lines) return error.lines;
+  if (error instanceof Refused) return [tell(error.fact)];
   // A bug of ours needs its stack to be found. Every foreseen error has a name of its own and says what to do.
   const isBug = /^(Type|Range|Reference|Syntax)?Error$/.test(error.name);
   const frames = isBug ? (error.stack ?? '').split('\n').filter((line) => /^ +at /.test(line)) : [];

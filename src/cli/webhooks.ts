@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { listEvents } from '../inbound/webhooks/webhook-rows.js';
 import { readWebhookStatus } from '../inbound/webhooks/webhook-status.js';
 import { shorten } from '../operator/format.js';
-import { tallyInWords } from '../operator/words.js';
+import { tallyInWords } from '../telling/lists.js';
 import { tellWhole } from '../words/words.js';
 import { type CommandApp, inApp, jsonCommand, limitOption } from './command.js';
 

@@ -25,7 +25,7 @@ import { readLease } from '../store/lease.js';
 import { doAllRest, nodeTroubles } from '../store/node-troubles.js';
 import { byThisClock, limitsUsedUpUntil, viewNodes } from '../store/nodes.js';
 import type { Tx } from '../store/store.js';
-import { tell, tellWhole } from '../words/words.js';
+import { tell, tellGroup, tellWhole } from '../words/words.js';
 import { detailsOf, longestWait, silence } from './watch-alerts.js';
 
 /** The kind of credential in use; never the credential itself. */
@@ -93,7 +93,9 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     /** Invoices that a brake keeps on the list, until a person says `waybill confirm invoices` or pulls meet them. */
     heldInvoices: (await listHeldInvoices(tx, 1)).count,
     /** Why messages are parked, the most frequent reasons first. */
-    parkedReasons: isBounded ? [] : await groupMessages(tx, { states: ['parked'] }, 'reason', topReasons),
+    parkedReasons: isBounded
+      ? []
+      : (await groupMessages(tx, { states: ['parked'] }, 'reason', topReasons)).map(tellGroup),
     cursors: { customer: await readCursor(tx, 'customer'), order: await readCursor(tx, 'order') },
     /** The reading of each named source, with its last passes. */
     sources: await readSources(tx, settings, runs),

@@ -4,6 +4,7 @@ import { findRecords, type NamedRecord, type Naming } from '../operator/find-rec
 import type { MessageFilter } from '../operator/list-messages.js';
 import { messageStates, parkClasses } from '../outbound/outbox/message.js';
 import type { Tx } from '../store/store.js';
+import { says } from '../words/words.js';
 
 /** A filter that names a value which does not exist. The message says which. */
 export class WrongFilter extends Error {
@@ -58,12 +59,12 @@ export function filterOf(query: URLSearchParams): MessageFilter {
   const state = choiceIn(query, 'state', messageStates);
   const entity = choiceIn(query, 'entity', entities);
   const parkClass = choiceIn(query, 'class', parkClasses);
-  const reasonLike = textIn(query, 'reason');
+  const reason = textIn(query, 'reason');
   return {
     ...(state && { states: [state] }),
     ...(entity && { entity }),
     ...(parkClass && { parkClass }),
-    ...(reasonLike !== undefined && { reasonLike }),
+    ...(reason !== undefined && { isReason: says(reason) }),
   };
 }
 

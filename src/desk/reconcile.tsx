@@ -2,20 +2,21 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { harmlessLine, redact } from '../model/redact.js';
 import type { Cause } from '../operator/reconcile/judge-pair.js';
+import { periodOf } from '../operator/reconcile/period.js';
 import { lastRun, listFindings, type Reconciliation, readRun, subjects } from '../operator/reconcile/reconcile-rows.js';
 import { countRepairs, freshMs } from '../operator/reconcile/repair.js';
+import { detailOf, summaryOf } from '../operator/reconcile/summary.js';
 import {
   findingsCsv,
   measure,
-  periodOf,
   type ReportEnd,
   type ReportParts,
   reportName,
   reportPage,
   sumsCsv,
-} from '../operator/reconcile/report.js';
-import { detailOf, summaryOf } from '../operator/reconcile/summary.js';
+} from '../telling/report.js';
 import { findingCauses } from '../words/en/reconcile.js';
+import { tell } from '../words/words.js';
 import { sendCsv } from './csv.js';
 import { queryOf } from './filters.js';
 import { refuse } from './guard.js';
@@ -103,7 +104,7 @@ export async function sendFindings(
           one.currency,
           one.erpTotal && BigInt(one.erpTotal),
           one.serviceTotal && BigInt(one.serviceTotal),
-          detailOf(one),
+          tell(detailOf(one)),
         ]),
       };
     },

@@ -3,12 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { readStatus } from '../daemon/read-status.js';
 import { type Entity, sourceNames } from '../model/record.js';
 import { offersFor } from '../operator/actions/actions.js';
-import { explainRecord, explainUnknown } from '../operator/explain-record.js';
+import { explainRecord, readCaptured } from '../operator/explain-record.js';
 import { groupParked } from '../operator/figures/group-parked.js';
 import { rangeNames, readSeries } from '../operator/figures/read-figures.js';
 import { findRecords, searchRecords } from '../operator/find-records.js';
 import { masker, personalValues } from '../operator/values/personal-data.js';
 import { knownValues } from '../operator/values/record-values.js';
+import { describeUnknown } from '../telling/describe-unknown.js';
 import { deskContext } from './actions/asked.js';
 import { carryOut, previewAction, showAction } from './actions/handlers.js';
 import { queryOf } from './filters.js';
@@ -161,14 +162,15 @@ async function showRecord(
   const naming = { by: 'key', entity, sources: [] } as const;
   const [known] = await store.read('look for a record', (tx) => findRecords(tx, key, naming));
   if (known === undefined) {
-    const unknown = await explainUnknown(context, entity, 'key', time);
+    const captured = await readCaptured(context, entity);
+    const unknown = describeUnknown({ entity, by: 'key' }, captured, settings, tools);
     reply.code(404);
     return tools.page(request, reply, {
       title: `${title} ${key.slice(0, 255)}`,
       content: <UnknownRecord {...unknown} />,
     });
   }
-  const explanation = await explainRecord(context, { entity, sourceKey: known.sourceKey, erpIdentity }, time);
+  const explanation = await explainRecord(context, { entity, sourceKey: known.sourceKey, erpIdentity });
   const name = explanation.story.number ?? known.sourceKey;
   const record = { entity, sourceKey: known.sourceKey };
   const offers = personOf(request).role === 'act' ? await offersFor(deskContext(context), record) : null;

@@ -6,10 +6,11 @@ import { lastAuditId } from '../audit/read-audit.js';
 import type { Settings } from '../config/settings.js';
 import type { Entity } from '../model/record.js';
 import { timeFormatter } from '../operator/format.js';
-import { readNotices } from '../operator/read-notices.js';
+import { readStandstill } from '../operator/read-standstill.js';
 import { masker } from '../operator/values/personal-data.js';
 import type { ErpNow } from '../operator/values/record-values.js';
 import type { JobContext } from '../ops/job-context.js';
+import { tellNotices } from '../telling/notices.js';
 import { KeptPreviews } from './actions/kept-previews.js';
 import { queryOf } from './filters.js';
 import { Live } from './live.js';
@@ -73,7 +74,7 @@ export class DeskTools {
     const nowMs = context.nowMs();
     const isShown = personal !== undefined && (await this.showsPersonal(request));
     const { notices, newest } = await store.read('read what holds work back', async (tx) => ({
-      notices: await readNotices(tx, settings, { erpIdentity, nowMs, time: this.time }),
+      notices: tellNotices(await readStandstill(tx, settings, { erpIdentity, nowMs }), this),
       newest: await lastAuditId(tx),
     }));
     const frame = {
@@ -114,7 +115,7 @@ export class DeskTools {
 
   /** Asks the ERP for a record; but not for so many people at once that the ERP would notice. */
   async erpNow(entity: Entity, sourceKey: string): Promise<ErpNow> {
-    if (this.#asking >= mostAsking) return { problem: 'The ERP is being read for others. Try again in a moment.' };
+    if (this.#asking >= mostAsking) return { problem: { code: 'erp_read_for_others' } };
     this.#asking++;
     try {
       return await this.parts.erpNow(entity, sourceKey);

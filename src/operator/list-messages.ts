@@ -4,7 +4,6 @@ import type { MessageState, ParkClass } from '../outbound/outbox/message.js';
 import { factOf, withFact } from '../store/fact-columns.js';
 import { joinConditions, ofRecords, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
-import { tell } from '../words/words.js';
 import type { FoundRecord } from './find-records.js';
 import type { StoryMessage } from './tell-story.js';
 
@@ -23,33 +22,32 @@ export interface MessageFilter {
   /** Only messages of these records; `recordsNamed` and `recordsMeant` make them of what people type. */
   records?: readonly Pick<FoundRecord, 'entity' | 'sourceKey'>[];
   parkClass?: ParkClass;
-  /** Text that the reason contains as it is told, in any case. `saysReason` compares it: no database can. */
-  reasonLike?: string;
+  /** Tells if a reason is meant, such as by what its sentence says. No database can. */
+  isReason?: (reason: Fact) => boolean;
 }
 
-/** Tells if a reason contains the text of the filter. */
-export function saysReason({ reasonLike }: MessageFilter, reason: Fact | null): boolean {
-  if (reasonLike === undefined) return true;
-  return reason !== null && tell(reason).toLowerCase().includes(reasonLike.toLowerCase());
+/** Tells if the filter means this reason. */
+export function meansReason({ isReason }: MessageFilter, reason: Fact | null): boolean {
+  return isReason === undefined || (reason !== null && isReason(reason));
 }
 
-/** Rows that are read at once to compare their reasons. */
+/** Rows that are read at once to look at their reasons. */
 const batchSize = 1_000;
 
 /**
- * Rows whose reason says what the filter asks for.
+ * Rows whose reason the filter means.
  * @param read the rows in the order of their ids that come after the one before, at most so many
  */
-export async function rowsThatSay<Row extends { id: number; reasonCode: string | null; reasonData: string | null }>(
+export async function rowsMeant<Row extends { id: number; reasonCode: string | null; reasonData: string | null }>(
   filter: MessageFilter,
   limit: number,
   read: (before: Row | null, most: number) => Promise<Row[]>,
 ): Promise<Row[]> {
-  if (filter.reasonLike === undefined) return read(null, limit);
+  if (filter.isReason === undefined) return read(null, limit);
   const found: Row[] = [];
   for (let last: Row | null = null; found.length < limit; ) {
     const rows: Row[] = await read(last, batchSize);
-    found.push(...rows.filter(({ reasonCode, reasonData }) => saysReason(filter, factOf(reasonCode, reasonData))));
+    found.push(...rows.filter(({ reasonCode, reasonData }) => meansReason(filter, factOf(reasonCode, reasonData))));
     last = rows.at(-1) ?? null;
     if (rows.length < batchSize) break;
   }
@@ -60,7 +58,7 @@ export async function rowsThatSay<Row extends { id: number; reasonCode: string |
  * The filter as a condition over table `m`, with its parameters.
  * @param isScan rows are read in the order of their ids: the index of states would lead to a million rows that have to be sorted
  */
-export function filterSql({ states, entity, source, records, parkClass, reasonLike }: MessageFilter, isScan = false) {
+export function filterSql({ states, entity, source, records, parkClass, isReason }: MessageFilter, isScan = false) {
   const state = isScan ? "COALESCE(m.state,'')" : 'm.state';
   return joinConditions('AND', [
     [`${state} IN ${placeholders(states?.length ?? 0)}`, ...(states ?? [undefined])],
@@ -68,7 +66,7 @@ export function filterSql({ states, entity, source, records, parkClass, reasonLi
     ['m.source=?', source],
     ofRecords(records, 'm.'),
     [`${state}='parked' AND m.park_class=?`, parkClass],
-    ...(reasonLike === undefined ? [] : ([['m.reason_code IS NOT NULL']] as const)),
+    ...(isReason === undefined ? [] : ([['m.reason_code IS NOT NULL']] as const)),
   ]);
 }
 
@@ -99,7 +97,7 @@ export async function listMessages(
   const where = between ? `m.id>=? AND m.id<? AND ${matching.where}` : matching.where;
   const parameters = between ? [between.from, between.below, ...matching.parameters] : matching.parameters;
   type Row = Omit<ListedMessage, 'reason' | 'flag'> & { reasonCode: string | null; reasonData: string | null };
-  const rows = await rowsThatSay<Row>(filter, limit, (last, most) =>
+  const rows = await rowsMeant<Row>(filter, limit, (last, most) =>
     tx.rows(
       `SELECT m.id, m.entity, m.source_key, m.number, m.revision, m.operation, m.state, m.park_class, m.reason_code,
               m.reason_data, m.attempts, m.next_attempt_at, m.waits_for, m.captured_at, m.closed_at, m.service_id, m.flag_code, m.flag_data
@@ -112,14 +110,14 @@ export async function listMessages(
 
 export async function countMessages(tx: Tx, filter: MessageFilter): Promise<number> {
   const { where, parameters } = filterSql(filter);
-  if (filter.reasonLike === undefined)
+  if (filter.isReason === undefined)
     return (await tx.value<number>(`SELECT COUNT(*) FROM outbox_message m WHERE ${where}`, parameters)) ?? 0;
   const reasons = await tx.rows<{ reasonCode: string; reasonData: string; count: number }>(
     `SELECT m.reason_code, m.reason_data, COUNT(*) AS count FROM outbox_message m WHERE ${where}
       GROUP BY m.reason_code, m.reason_data`,
     parameters,
   );
-  const counted = reasons.filter(({ reasonCode, reasonData }) => saysReason(filter, factOf(reasonCode, reasonData)));
+  const counted = reasons.filter(({ reasonCode, reasonData }) => meansReason(filter, factOf(reasonCode, reasonData)));
   return counted.reduce((sum, { count }) => sum + count, 0);
 }
 
@@ -127,8 +125,10 @@ export const groupings = ['reason', 'state', 'entity'] as const;
 export type Grouping = (typeof groupings)[number];
 
 interface MessageGroup {
-  /** The state, the entity, or the reason with every number written as `#`. */
+  /** The state or the entity; empty where messages are grouped by their reason. */
   group: string;
+  /** That of one of the group; null: it has none, or is grouped by something else. */
+  reason: Fact | null;
   parkClass: string | null;
   count: number;
   /** When the oldest of the group was captured, in milliseconds since 1970. */
@@ -149,14 +149,15 @@ export async function groupMessages(
   limit: number,
 ): Promise<MessageGroup[]> {
   const { where, parameters } = filterSql(filter);
-  const isByReason = by === 'reason' || filter.reasonLike !== undefined;
-  // The text may be a number in the sentence.
-  const data = filter.reasonLike === undefined ? dataWithoutDigits : 'm.reason_data';
+  const isByReason = by === 'reason' || filter.isReason !== undefined;
+  // A number may decide whether a reason is meant.
+  const data = filter.isReason === undefined ? dataWithoutDigits : 'm.reason_data';
   const reason = isByReason ? `COALESCE(m.reason_code,'') AS code, ${data} AS data` : "'' AS code, '' AS data";
   const rows = await tx.rows<{
     grp: string;
     cls: string | null;
     code: string;
+    data: string | null;
     sample: string | null;
     n: number;
     oldestAt: number;
@@ -167,14 +168,15 @@ export async function groupMessages(
     parameters,
   );
   const groups = new Map<string, MessageGroup>();
-  for (const { grp, cls, code, sample, n, oldestAt } of rows) {
+  for (const { grp, cls, code, data, sample, n, oldestAt } of rows) {
     const fact = code === '' ? null : factOf<Fact>(code, sample);
-    if (!saysReason(filter, fact)) continue;
-    const group = by === 'reason' ? (fact === null ? '' : tell(fact)).replace(/\d+/g, '#') : grp;
-    const name = JSON.stringify([group, cls]);
+    if (!meansReason(filter, fact)) continue;
+    const reason = by === 'reason' ? fact : null;
+    const name = JSON.stringify([by === 'reason' ? `${code} ${(data ?? '').replace(/[\d#]+/g, '#')}` : grp, cls]);
     const known = groups.get(name) ?? { count: 0, oldestAt };
     groups.set(name, {
-      group,
+      group: grp,
+      reason,
       parkClass: cls,
       count: n + known.count,
       oldestAt: Math.min(oldestAt, known.oldestAt),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appendAudit } from '../audit/audit-log.js';
 import type { ErpReader } from '../erp/erp-reader.js';
+import { Refused } from '../model/facts/failure.js';
 import { entities, pluralOf } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { killPoint } from '../ops/kill-point.js';
@@ -22,7 +23,6 @@ import {
 import {
   beginIncarnation,
   endHold,
-  HeldAnew,
   lockRecoveryHold,
   type RecoveryHold,
   readRecoveryHold,
@@ -42,7 +42,6 @@ import { lockCaptures } from '../store/lease.js';
 import { isAnyAtWork } from '../store/lease-rows.js';
 import type { Tx } from '../store/store.js';
 import { readStoreInfo, writeStoreInfo } from '../store/store-info.js';
-import { tell } from '../words/words.js';
 import { sync } from './sync.js';
 
 interface RecoverOptions {
@@ -122,8 +121,8 @@ export async function previewRecovery(
   return { bindings, doubtedBindings: bound, ...counts };
 }
 
-/** A recovery that can't be done now; nothing is wrong with the program. Delivery stays held. */
-export class RecoveryRefused extends Error {
+/** A recovery that can't be done now. Delivery stays held. */
+export class RecoveryRefused extends Refused {
   override readonly name = 'RecoveryRefused';
 }
 
@@ -151,10 +150,7 @@ async function holdDelivery(
   await clock.sleep(oldAnswerMs + 5);
   const giveUpAt = performance.now() + 2 * settings.service.deadlineSeconds * 1000 + 10_000;
   while (await store.read('look what is under way', isUnderWay)) {
-    if (performance.now() > giveUpAt)
-      throw new RecoveryRefused(
-        'Requests that left before delivery was held have not come to their end. Delivery stays held. Look at `waybill status`, then run recover again.',
-      );
+    if (performance.now() > giveUpAt) throw new RecoveryRefused({ code: 'earlier_requests_open' });
     await sleep(100);
   }
   return hold;
@@ -170,7 +166,7 @@ async function isUnderWay(tx: Tx): Promise<boolean> {
 export async function keepSameStore({ store, actor, nowMs }: JobContext, reason: string): Promise<void> {
   await store.transaction('keep the same store', async (tx) => {
     const hold = await readRecoveryHold(tx);
-    if (!hold) throw new RecoveryRefused('Nothing is held.');
+    if (!hold) throw new RecoveryRefused({ code: 'nothing_is_held' });
     await releaseSameStore(tx, hold);
     const detail = { loss: hold.reason, reason };
     await appendAudit(tx, { event: 'operator', outcome: 'same_store', actor, detail }, nowMs());
@@ -185,14 +181,6 @@ export async function keepSameStore({ store, actor, nowMs }: JobContext, reason:
  * @throws when the ERP could not be read to its end; the hold stays then. And when another recovery has ended the hold meanwhile
  */
 export async function recover(context: JobContext, reader: ErpReader, options: RecoverOptions): Promise<RecoverResult> {
-  try {
-    return await recoverHeld(context, reader, options);
-  } catch (error) {
-    throw error instanceof HeldAnew ? new HeldAnew(error.loss, ` because ${tell(error.loss)}`) : error;
-  }
-}
-
-async function recoverHeld(context: JobContext, reader: ErpReader, options: RecoverOptions): Promise<RecoverResult> {
   const { store, nowMs, actor } = context;
   const hold = await holdDelivery(context, options.reason);
   const { bindings, doubtedBindings } = await takeOverBindings(context, hold, options.bindings, endWritesOf);
@@ -239,29 +227,20 @@ async function recoverHeld(context: JobContext, reader: ErpReader, options: Reco
 async function captureAll(context: JobContext, reader: ErpReader): Promise<void> {
   const { capture: whole } = await sync(context, { reader, client: noClient }, { stages: ['capture'] });
   const [failed] = whole?.failed ?? [];
-  if (failed)
-    throw new RecoveryRefused(
-      `The source ${failed.source || 'of the section erp'} could not be read: ${tell(failed.reason)}`,
-    );
-  if (whole?.stopped) throw new RecoveryRefused(notRead(tell(whole.stopped.reason)));
+  if (failed) throw new RecoveryRefused({ code: 'source_unreadable', source: failed.source, reason: failed.reason });
+  if (whole?.stopped) throw new RecoveryRefused({ code: 'erp_not_read_whole', reason: whole.stopped.reason });
   const strangers = () => context.store.read('read who waits for lines', unsettledStrangers);
   let waiting = await strangers();
   const giveUpAt = performance.now() + 3 * context.settings.orders.settleSeconds * 1000 + 10_000;
   while (waiting.length > 0) {
     if (performance.now() > giveUpAt)
-      throw new RecoveryRefused(
-        `${waiting.length} orders still wait for their lines (the first is ${waiting[0]}), so afterwards it would be unknown whether they were sent. Run recover again when they have their lines.`,
-      );
+      throw new RecoveryRefused({ code: 'lines_still_missing', orders: waiting.length, first: waiting[0] ?? '' });
     await sleep(500);
     const { stopped, busy } = await capture(context, reader, {});
-    if (stopped && !busy) throw new RecoveryRefused(notRead(tell(stopped.reason)));
+    if (stopped && !busy) throw new RecoveryRefused({ code: 'erp_not_read_whole', reason: stopped.reason });
     const still = new Set(await strangers());
     waiting = waiting.filter((key) => still.has(key));
   }
-}
-
-function notRead(reason: string): string {
-  return `The ERP could not be read to its end: ${reason}. Settle that (a pause ends with \`waybill resume capture\`), then run recover again.`;
 }
 
 /** The word of a person that the recovery has relied on. */

@@ -5,6 +5,7 @@ import { alertWords } from './en/alerts.js';
 import { listWords } from './en/lists.js';
 import { reconcileWords } from './en/reconcile.js';
 import { recordWords } from './en/records.js';
+import { recoveryWords } from './en/recovery.js';
 import { sendingWords } from './en/sending.js';
 import { serviceWords } from './en/service.js';
 import { workWords } from './en/work.js';
@@ -25,4 +26,5 @@ export const en: WordsFor<AllFacts> = {
   ...alertWords,
   ...listWords,
   ...reconcileWords,
+  ...recoveryWords,
 };

@@ -24,6 +24,21 @@ export function tellWhole(fact: Fact, reader: Reader = inUtc): string {
   return `${text}${/[.!?…]$/.test(text) ? '' : '.'} ${remedy}`;
 }
 
+/** The sentence with `#` for every number: messages whose reasons differ in numbers alone have one cause. */
+export function tellCause(fact: Fact): string {
+  return tell(fact).replace(/[0-9]+/g, '#');
+}
+
+/** A group of messages for people: one that was made by the reason is called by its cause. */
+export function tellGroup<G extends { group: string; reason: Fact | null }>({ reason, ...one }: G) {
+  return { ...one, group: reason === null ? one.group : tellCause(reason) };
+}
+
+/** A filter for facts whose sentence contains a text, in any case: people search for what they have read. */
+export function says(text: string): (fact: Fact) => boolean {
+  return (fact) => tell(fact).toLowerCase().includes(text.toLowerCase());
+}
+
 /** The step for a person about a fact; null if nothing has to be done. */
 export function remedyFor(fact: Fact, reader: Reader = inUtc): string | null {
   return sentenceOf(fact, reader).remedy;

@@ -41,7 +41,16 @@ describe('waybill confirm', () => {
         .and.to.contain('SO-2');
       const shown = await json('confirm', '--dry-run');
       expect(shown).to.deep.include({ held: 2 });
-      expect(shown.groups).to.deep.equal([{ entity: 'order', operation: 'update', reason: 'too many', count: 2 }]);
+      expect(shown.groups).to.deep.equal([
+        {
+          entity: 'order',
+          operation: 'update',
+          reason: 'too many',
+          reasonCode: 'legacy',
+          reasonData: { text: 'too many' },
+          count: 2,
+        },
+      ]);
       expect((await states()).map(({ state }) => state)).to.deep.equal(['parked', 'parked']);
     });
 

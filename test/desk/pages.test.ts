@@ -5,13 +5,13 @@ import { checkStatus, readStatus, type Status } from '../../src/daemon/read-stat
 import type { Desk } from '../../src/desk/desk.js';
 import { tightest } from '../../src/desk/monitoring/metrics.js';
 import { legacy } from '../../src/model/facts/fact.js';
-import { describeHead } from '../../src/operator/describe-head.js';
-import { explainRecord } from '../../src/operator/explain-record.js';
 import { timeFormatter } from '../../src/operator/format.js';
 import { messageStates } from '../../src/outbound/outbox/message.js';
 import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-messages.js';
 import { pauseLane } from '../../src/store/lane-pauses.js';
+import { describeHead } from '../../src/telling/describe-head.js';
 import { everyAttempt } from '../support/every-attempt.js';
+import { explained } from '../support/explained.js';
 import { type Lab, onSqliteLabAnd } from '../support/jobs/job-lab.js';
 import { ask, Browser, deskSettings, openDesk, tokens } from './desk-client.js';
 
@@ -122,13 +122,13 @@ onSqliteLabAnd('postgres', 'the pages of the desk', (kit) => {
     await park('88', 'HTTP 422: the customer’s address is missing', { number: 'SO-88' });
     const time = timeFormatter(lab.settings.erp.timeZone);
     const name = { entity: 'order', sourceKey: '88', erpIdentity: lab.reader.identity() } as const;
-    const explanation = await explainRecord(lab.context, name, time);
+    const explanation = await explained(lab.context, name, time);
     const { body, status } = await browser.open('order/88');
     expect(status).to.equal(200);
     const { words } = explanation;
     for (const text of [words.where, ...words.why, ...words.todo.map((one) => one.text)])
       expect(body).to.contain(escaped(text));
-    for (const [, ...texts] of describeHead(explanation, lab.settings, time).rows)
+    for (const [, ...texts] of describeHead(explanation, words, lab.settings, time).rows)
       for (const text of texts) expect(body).to.contain(escaped(text));
     expect(words.todo.length).to.be.greaterThan(0);
   });

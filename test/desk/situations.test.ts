@@ -5,11 +5,11 @@ import { lookAfterAlerts } from '../../src/daemon/tell-alerts.js';
 import type { Desk } from '../../src/desk/desk.js';
 import { tellForgeries } from '../../src/inbound/webhooks/receive-webhooks.js';
 import { legacy } from '../../src/model/facts/fact.js';
-import { explainRecord } from '../../src/operator/explain-record.js';
 import { timeFormatter } from '../../src/operator/format.js';
 import { insertAdoptions } from '../../src/outbound/outbox/adoptions.js';
 import { recordFailure } from '../../src/store/job-runs.js';
 import { onAnyStore } from '../store/stores.js';
+import { explained } from '../support/explained.js';
 import { forged } from '../support/forged.js';
 import { type Lab, type LabOptions, useLab, withServiceLease } from '../support/jobs/job-lab.js';
 import { Browser, deskSettings, openDesk } from './desk-client.js';
@@ -218,19 +218,19 @@ onAnyStore('to a newcomer the desk, explain and status say what happened and wha
       const nowMs = context.nowMs();
 
       const found = await context.store.read('status', (tx) => readStatus(tx, lab.settings, erpIdentity, nowMs));
-      const said = describeStatus(found, { settings: lab.settings, nowMs, time });
-      const statusWords = [checkStatus(found).text, ...said.flatMap((row) => row.filter(Boolean))].join('\n');
+      const lines = describeStatus(found, { settings: lab.settings, nowMs, time });
+      const statusWords = [checkStatus(found).text, ...lines.flatMap((row) => row.filter(Boolean))].join('\n');
       expect(statusWords, `status: ${statusWords}`).to.match(status);
       expect(unescaped((await rita.open()).body), 'the overview').to.match(status);
 
       if (record === undefined) return;
       const [row] = await kit.rows("SELECT source_key FROM outbox_message WHERE entity='order' ORDER BY id LIMIT 1");
       const name = { entity: 'order', sourceKey: row.source_key, erpIdentity } as const;
-      const { words } = await explainRecord(context, name, time);
-      const explained = [words.where, ...words.why, ...words.todo.flatMap((one) => [one.text, one.command])].join('\n');
+      const { words } = await explained(context, name, time);
+      const said = [words.where, ...words.why, ...words.todo.flatMap((one) => [one.text, one.command])].join('\n');
       const page = unescaped((await rita.open(`order/${row.source_key}`)).body);
       for (const pattern of record) {
-        expect(explained, `explain: ${explained}`).to.match(pattern);
+        expect(said, `explain: ${said}`).to.match(pattern);
         expect(page, 'the page of the record').to.match(pattern);
       }
     });

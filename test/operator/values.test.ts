@@ -5,10 +5,10 @@ import { ErpError } from '../../src/erp/erp-reader.js';
 import { legacy } from '../../src/model/facts/fact.js';
 import type { JsonValue } from '../../src/model/record.js';
 import type { RecordStory } from '../../src/operator/tell-story.js';
-import { isItThere } from '../../src/operator/values/is-it-there.js';
 import { masker, textsOf } from '../../src/operator/values/personal-data.js';
 import { readErpNow } from '../../src/operator/values/record-values.js';
 import { sideBySide } from '../../src/operator/values/side-by-side.js';
+import { isItThere } from '../../src/telling/is-it-there.js';
 
 type Fields = { [name: string]: JsonValue };
 
@@ -47,13 +47,9 @@ describe('the values of a record', () => {
     const away = reader(async () => {
       throw new ErpError('unreachable', 'erp.example does not answer');
     });
-    expect(await readErpNow(away, 'order', '1')).to.deep.equal({
-      problem: 'The ERP can’t be read now: erp.example does not answer',
-    });
+    expect(await readErpNow(away, 'order', '1')).to.have.nested.property('problem.code', 'erp_not_readable_now');
     const silent = reader(() => new Promise(() => undefined));
-    expect(await readErpNow(silent, 'order', '1', 5))
-      .to.have.property('problem')
-      .that.contains('has not answered');
+    expect(await readErpNow(silent, 'order', '1', 5)).to.deep.equal({ problem: { code: 'erp_silent' } });
   });
 });
 

@@ -21,6 +21,7 @@ import { insertMessages, type NewMessage } from '../../src/outbound/outbox/new-m
 import { promoteDependent } from '../../src/outbound/outbox/promote-dependent.js';
 import { doubtOlderEpochs, supersedeUnsent } from '../../src/outbound/outbox/transitions.js';
 import { writeStoreInfo } from '../../src/store/store-info.js';
+import { says } from '../../src/words/words.js';
 import { everyAttempt } from '../support/every-attempt.js';
 import { forged } from '../support/forged.js';
 import { claimTerms } from '../support/jobs/claim-terms.js';
@@ -767,8 +768,8 @@ onEveryStore('the outbox', (kit) => {
 
   it('finds a message by what its reason says, in capitals or not, also beside letters that ASCII lacks', async () => {
     await insert(message('order', 'a', { parked: { parkClass: 'unmapped', reason: legacy('GRÖSSE: no Number') } }));
-    const found = async (reasonLike: string) =>
-      kit.store.read('list', async (tx) => (await listMessages(tx, { reasonLike }, 10)).length);
+    const found = async (text: string) =>
+      kit.store.read('list', async (tx) => (await listMessages(tx, { isReason: says(text) }, 10)).length);
     expect(await found('GRÖSSE')).to.equal(1);
     expect(await found('NO number')).to.equal(1);
     expect(await found('no_number')).to.equal(0);

@@ -1,6 +1,7 @@
 import type { Fact } from '../../src/model/facts/fact.js';
+import { Refused } from '../../src/model/facts/failure.js';
 import { factOf } from '../../src/store/fact-columns.js';
-import { isFact, tellWhole } from '../../src/words/words.js';
+import { isFact, tell, tellWhole } from '../../src/words/words.js';
 
 /** A copy of a value with each fact in it as people read it: its sentence, and what they have to do. */
 // biome-ignore lint/suspicious/noExplicitAny: tests compare it with what they please
@@ -31,4 +32,9 @@ export function toldRows(rows: any[], sql = 'reason_code'): any[] {
     }
     return told;
   });
+}
+
+/** The words in which the command line tells a refusal. */
+export function refusalOf(error: Error): string {
+  return error instanceof Refused ? tell(error.fact) : error.message;
 }

@@ -4,6 +4,7 @@ import { alertWords } from '../../src/words/en/alerts.js';
 import { listWords } from '../../src/words/en/lists.js';
 import { reconcileWords } from '../../src/words/en/reconcile.js';
 import { recordWords } from '../../src/words/en/records.js';
+import { recoveryWords } from '../../src/words/en/recovery.js';
 import { sendingWords } from '../../src/words/en/sending.js';
 import { serviceWords } from '../../src/words/en/service.js';
 import { workWords } from '../../src/words/en/work.js';
@@ -16,6 +17,7 @@ describe('the codes of facts', () => {
     listWords,
     reconcileWords,
     recordWords,
+    recoveryWords,
     sendingWords,
     serviceWords,
     workWords,

@@ -1,4 +1,5 @@
 import type { ActionContext, LeftAlone, Preview } from '../../operator/actions/action.js';
+import { WrongAction } from '../../operator/actions/action.js';
 import { type ActionName, actionOf } from '../../operator/actions/actions.js';
 import { amountFormatter, shorten } from '../../operator/format.js';
 import { counted, labelsOf } from '../../words/en/action-labels.js';
@@ -77,7 +78,7 @@ function showPreview({ output, settings }: CommandApp, name: ActionName, preview
     output.table(
       ['entity', 'key', 'number', 'what', 'state', 'reason', 'becomes'],
       rows.map(({ entity, sourceKey, number, what, state, why, becomes }) => [
-        ...[entity, sourceKey, number, what, state, shorten(why, 60)],
+        ...[entity, sourceKey, number, what, state, why && shorten(tell(why, output), 60)],
         shorten(tell(becomes, output), 60),
       ]),
       { total: count },
@@ -116,6 +117,6 @@ function leftLine({ output }: Pick<CommandApp, 'output'>, { entity, key, why }: 
 
 /** Turns a wrong action into wrong usage: a person who types options can type others. @throws UsageError */
 export function asUsage(error: unknown): never {
-  if (error instanceof Error && error.name === 'WrongAction') throw new UsageError(error.message);
+  if (error instanceof WrongAction) throw new UsageError(error.fact ? tell(error.fact) : error.message);
   throw error;
 }

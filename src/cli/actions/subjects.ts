@@ -4,6 +4,7 @@ import type { SubjectKind, Subjects } from '../../operator/actions/action.js';
 import type { FindBy } from '../../operator/find-records.js';
 import type { MessageFilter } from '../../operator/list-messages.js';
 import { type MessageState, messageStates, type ParkClass, parkClasses } from '../../outbound/outbox/message.js';
+import { says } from '../../words/words.js';
 import { type CommandApp, defined, entityOption, repeatable, sourceOption, UsageError } from '../command.js';
 import { byOption, meantBy } from '../named-records.js';
 import { readNamedRecords } from '../record-list.js';
@@ -48,7 +49,13 @@ export function filterOf(
   { source }: CommandApp,
   { state, entity, class: parkClass, reasonLike }: FilterOptions,
 ): MessageFilter {
-  return defined({ states: state && [state], entity, source, parkClass, reasonLike });
+  return defined({
+    states: state && [state],
+    entity,
+    source,
+    parkClass,
+    isReason: reasonLike === undefined ? undefined : says(reasonLike),
+  });
 }
 
 const messages: SubjectReader<'messages', MessageOptions> = {

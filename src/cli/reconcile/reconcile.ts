@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
+import { nextMonth } from '../../operator/reconcile/period.js';
 import { repairFindings } from '../../operator/reconcile/reconcile-actions.js';
 import {
   lastRun,
@@ -8,7 +9,6 @@ import {
   subjects,
 } from '../../operator/reconcile/reconcile-rows.js';
 import { freshMs, planRepair, type RepairPlan } from '../../operator/reconcile/repair.js';
-import { nextMonth } from '../../operator/reconcile/report.js';
 import { whyNotAsked } from '../../operator/reconcile/service-side.js';
 import { startReconcile } from '../../operator/reconcile/start-run.js';
 import { summaryOf } from '../../operator/reconcile/summary.js';

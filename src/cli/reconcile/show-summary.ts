@@ -1,7 +1,9 @@
 import { amountWithCurrency, shorten } from '../../operator/format.js';
 import type { RepairPlan } from '../../operator/reconcile/repair.js';
-import { detailOf, remarksOf, type Summary, type TextSum } from '../../operator/reconcile/summary.js';
+import { detailOf, type Summary, type TextSum } from '../../operator/reconcile/summary.js';
+import { remarksOf } from '../../telling/remarks.js';
 import { findingCauses } from '../../words/en/reconcile.js';
+import { tell } from '../../words/words.js';
 import type { CommandApp } from '../command.js';
 
 export function showSummary(
@@ -26,7 +28,7 @@ export function showSummary(
         one.number === one.sourceKey ? null : one.number,
         one.serviceId === one.sourceKey ? null : one.serviceId,
         one.day,
-        shorten(detailOf(one), 100),
+        shorten(tell(detailOf(one)), 100),
       ]),
       { total: causes.reduce((sum, { count }) => sum + count, 0) },
     );

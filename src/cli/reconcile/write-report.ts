@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Reconciliation } from '../../operator/reconcile/reconcile-rows.js';
+import { writeWholeFile } from '../../store/whole-file.js';
 import {
   findingsCsv,
   measure,
@@ -10,8 +11,7 @@ import {
   reportName,
   reportPage,
   sumsCsv,
-} from '../../operator/reconcile/report.js';
-import { writeWholeFile } from '../../store/whole-file.js';
+} from '../../telling/report.js';
 import type { CommandApp } from '../command.js';
 import { writeGivenFile } from '../given-file.js';
 

@@ -5,6 +5,7 @@ import { type LoadedSettings, loadSettings } from '../../config/load-settings.js
 import { askService } from '../../operator/setup/doctor/check-service.js';
 import { examine } from '../../operator/setup/doctor/examine.js';
 import { type Finding, findingsOf, guarded, type Severity } from '../../operator/setup/doctor/finding.js';
+import { tell } from '../../words/words.js';
 import { allOptions, type CommonOptions, exitCode, jsonCommand, sourceNamed, sourceOption } from '../command.js';
 import { Output } from '../terminal/output.js';
 import { hideFromErrors } from '../terminal/streams.js';
@@ -31,19 +32,23 @@ async function doctor(options: DoctorOptions): Promise<number> {
   const findings: Finding[] = [];
   const loaded = load(options);
   const output = new Output({ ...options, secrets: 'settings' in loaded ? secretsOf(loaded.settings) : [] });
-  const tell = (found: readonly Finding[]) => {
-    findings.push(...found);
-    for (const one of found)
+  const show = (found: readonly Finding[]) => {
+    const told = found.map(({ because, what, ...one }) => ({
+      ...one,
+      what: because === undefined ? what : `${what}: ${tell(because)}`,
+    }));
+    findings.push(...told);
+    for (const one of told)
       output.lines(`${marks[one.severity]} ${one.part}: ${one.what}`, ...one.todo.map((line) => `          ${line}`));
   };
-  if (!('settings' in loaded)) tell(loaded);
+  if (!('settings' in loaded)) show(loaded);
   else {
     const { settings } = loaded;
     hideFromErrors(secretsOf(settings));
-    tell(settingsFindings(loaded));
+    show(settingsFindings(loaded));
     for await (const found of examine(settings, { nowMs: Date.now, source: sourceNamed(settings, options.source) }))
-      tell(found);
-    if (options.askService) tell(await guarded('service', () => ask(options)));
+      show(found);
+    if (options.askService) show(await guarded('service', () => ask(options)));
   }
   const count = (severity: Severity) => findings.filter((one) => one.severity === severity).length;
   const counts = { errors: count('error'), warnings: count('warning'), notes: count('note') };

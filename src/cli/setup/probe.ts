@@ -4,6 +4,7 @@ import type { JsonObject } from '../../operator/setup/probe/evidence.js';
 import { type ProbeResult, probe, probeProblem } from '../../operator/setup/probe/probe.js';
 import { proposalOf } from '../../operator/setup/probe/proposal.js';
 import { writeWholeFile } from '../../store/whole-file.js';
+import { tell } from '../../words/words.js';
 import {
   type CommandApp,
   confirm,
@@ -101,6 +102,7 @@ async function runProbe(app: CommandApp, options: ProbeCommandOptions): Promise<
       writeWholeFile(file, async (handle) => {
         const { keyHeader: headers, keyField, ...more } = options;
         const found = await probe(context, await app.client(), {
+          tell,
           ...more,
           headers,
           fields: keyField,

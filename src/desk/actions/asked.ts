@@ -89,14 +89,14 @@ async function messagesIn(
   entity: Entity | undefined,
 ): Promise<Subjects['messages']> {
   const sourceKey = decoded(query, 'record');
-  const reason = decoded(query, 'cause');
+  const reasonHash = query.get('cause');
   if (sourceKey !== null) {
     if (entity === undefined) throw new WrongAction('A record is named by what it is and by its key.');
     return { filter: { records: [{ entity, sourceKey }] } };
   }
-  if (reason !== null) {
+  if (reasonHash !== null) {
     const parkClass = parkClasses.find((one) => one === query.get('class')) ?? null;
-    return { filter: { states: ['parked'] }, cause: { parkClass, reason } };
+    return { filter: { states: ['parked'] }, cause: { parkClass, reasonHash } };
   }
   const filtered = new URLSearchParams(query);
   for (const name of ['key', 'reason']) if (query.has(name)) filtered.set(name, decoded(query, name) ?? '');

@@ -3,6 +3,7 @@ import { WrongAction } from '../../operator/actions/action.js';
 import { actionNames, actionOf } from '../../operator/actions/actions.js';
 import { personalValues } from '../../operator/values/personal-data.js';
 import { labelsOf } from '../../words/en/action-labels.js';
+import { tell } from '../../words/words.js';
 import { queryOf } from '../filters.js';
 import { accessProblem, refuse } from '../guard.js';
 import { ActionOutcome, ActionPreview, needsWord } from '../pages/action.js';
@@ -33,7 +34,7 @@ export async function previewAction(
     const id = tools.actions.keep({ name, person: person.name, preview, totals });
     return reply.redirect(`${tools.base}act/${id}`, 303);
   } catch (error) {
-    if (error instanceof WrongAction) return refuse(reply, 400, error.message);
+    if (error instanceof WrongAction) return refuse(reply, 400, error.fact ? tell(error.fact) : error.message);
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import type { Offer } from '../../operator/actions/action.js';
 import { type ActionName, actionNames, actionOf } from '../../operator/actions/actions.js';
 import type { ParkedGroup } from '../../operator/figures/group-parked.js';
 import type { FoundRecord } from '../../operator/find-records.js';
-import type { Presence } from '../../operator/values/is-it-there.js';
+import type { Presence } from '../../telling/is-it-there.js';
 import { labelsOf } from '../../words/en/action-labels.js';
 import { tell } from '../../words/words.js';
 import { Bounded } from './words.js';
@@ -120,10 +120,10 @@ export function ListActions({ base, fields }: { base: string; fields: { [name: s
 /** The actions that make sense for all records that wait for one cause. */
 export function GroupActions({
   base,
-  group: { parkClass, reason, samples },
+  group: { parkClass, reasonHash, samples },
 }: {
   base: string;
-  group: Pick<ParkedGroup, 'parkClass' | 'reason' | 'samples'>;
+  group: Pick<ParkedGroup, 'parkClass' | 'reasonHash' | 'samples'>;
 }) {
   const entity = samples[0]?.entity;
   return (
@@ -138,7 +138,7 @@ export function GroupActions({
             key={name}
             {...{ base }}
             action={name}
-            fields={parkClass === 'held' ? { entity } : { class: parkClass, cause: reason }}
+            fields={parkClass === 'held' ? { entity } : { class: parkClass, cause: reasonHash }}
             label={`${labelsOf(name).label}${parkClass === 'held' ? `: all ${entity}s` : ''}`}
           />
         ))}

@@ -81,7 +81,7 @@ export function ActionPreview({
             row.what,
             row.state,
             <Becomes key="becomes" becomes={row.becomes} />,
-            <Bounded key="why" text={row.why} most={200} />,
+            <Bounded key="why" text={row.why === null ? '' : tell(row.why, { time })} most={200} />,
           ])}
         />
       )}

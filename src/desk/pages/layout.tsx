@@ -1,7 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { harmless, redact } from '../../model/redact.js';
-import type { Notice } from '../../operator/read-notices.js';
+import type { Notice } from '../../telling/notices.js';
 import type { Person } from '../people.js';
 import { Command } from './words.js';
 

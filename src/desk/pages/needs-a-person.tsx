@@ -1,6 +1,7 @@
 import type { Settings } from '../../config/settings.js';
-import { parkClassInWords } from '../../operator/describe-story.js';
 import type { ParkedGroup } from '../../operator/figures/group-parked.js';
+import { parkClassInWords } from '../../telling/describe-story.js';
+import { tellCause } from '../../words/words.js';
 import { GroupActions } from './action-forms.js';
 import { Bounded, Count, Money, RecordLink, Time } from './words.js';
 
@@ -10,7 +11,7 @@ interface Props {
   isAll: boolean;
   /** True if the viewer may act. */
   mayAct: boolean;
-  /** Masks personal data; null: it is shown. The form of a group holds its reason, so a group with a masked one has none. */
+  /** Masks personal data; null: it is shown. Nobody acts on a group whose reason is masked. */
   cover: ((text: string) => string) | null;
   settings: Settings;
 }
@@ -22,10 +23,10 @@ export function NeedsAPerson({ base, groups, isAll, mayAct, cover, settings }: P
   return (
     <>
       {!isAll && <p class="alert">More wait than are counted here: figures and sums are of a part.</p>}
-      {groups.map(({ parkClass, reason, count, totals, firstAt, lastAt, samples }) => (
-        <section class="group" key={`${parkClass} ${reason}`}>
+      {groups.map(({ parkClass, reasonHash, reason, count, totals, firstAt, lastAt, samples }) => (
+        <section class="group" key={`${parkClass} ${reasonHash}`}>
           <h2>
-            <Bounded text={reason === '' ? 'No reason on record' : reason} most={300} />
+            <Bounded text={reason === null ? 'No reason on record' : tellCause(reason)} most={300} />
           </h2>
           <p>{parkClassInWords[parkClass ?? 'refused']}</p>
           <dl class="facts">
@@ -58,10 +59,10 @@ export function NeedsAPerson({ base, groups, isAll, mayAct, cover, settings }: P
             </div>
           </dl>
           {mayAct &&
-            (cover !== null && cover(reason) !== reason ? (
+            (reason !== null && cover !== null && cover(tellCause(reason)) !== tellCause(reason) ? (
               <p>Its reason holds personal data. To act on all of them, show it first, below.</p>
             ) : (
-              <GroupActions base={base} group={{ parkClass, reason, samples }} />
+              <GroupActions base={base} group={{ parkClass, reasonHash, samples }} />
             ))}
         </section>
       ))}

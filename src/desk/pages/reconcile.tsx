@@ -1,11 +1,12 @@
 import type { Settings } from '../../config/settings.js';
 import { amountWithCurrency } from '../../operator/format.js';
 import type { Cause } from '../../operator/reconcile/judge-pair.js';
+import { periodOf } from '../../operator/reconcile/period.js';
 import { secondsAtLimits } from '../../operator/reconcile/plan-resync.js';
 import { type Reconciliation, subjects } from '../../operator/reconcile/reconcile-rows.js';
 import type { countRepairs } from '../../operator/reconcile/repair.js';
-import { periodOf } from '../../operator/reconcile/report.js';
-import { detailOf, remarksOf, type Summary, type TextSum } from '../../operator/reconcile/summary.js';
+import { detailOf, type Summary, type TextSum } from '../../operator/reconcile/summary.js';
+import { remarksOf } from '../../telling/remarks.js';
 import { findingCauses } from '../../words/en/reconcile.js';
 import { span } from '../../words/span.js';
 import { tell } from '../../words/words.js';
@@ -179,7 +180,7 @@ function Found({
               ),
               <Bounded key="service" text={one.serviceId ?? ''} most={120} />,
               one.day,
-              <Bounded key="detail" text={detailOf(one)} most={300} />,
+              <Bounded key="detail" text={tell(detailOf(one))} most={300} />,
               money(one.erpTotal, one.currency),
               money(one.serviceTotal, one.currency),
             ])}

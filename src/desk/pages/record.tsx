@@ -1,10 +1,11 @@
 import type { Settings } from '../../config/settings.js';
-import { describeHead } from '../../operator/describe-head.js';
 import type { Explanation } from '../../operator/explain-record.js';
 import type { FoundRecord } from '../../operator/find-records.js';
-import { storyTimeline } from '../../operator/story-timeline.js';
-import { isDoubtful, isItThere } from '../../operator/values/is-it-there.js';
 import type { ErpNow, KnownValues } from '../../operator/values/record-values.js';
+import { describeHead } from '../../telling/describe-head.js';
+import { describeStory } from '../../telling/describe-story.js';
+import { isDoubtful, isItThere } from '../../telling/is-it-there.js';
+import { storyTimeline } from '../../telling/story-timeline.js';
 import { type Offers, RecordActions } from './action-forms.js';
 import { Values } from './values.js';
 import { Bounded, Command, Facts, recordPath, State, Time } from './words.js';
@@ -22,7 +23,8 @@ interface Props {
 
 /** The same facts as `waybill explain`, from the same query. */
 export function Record({ base, record, offers, explanation, values, settings, time }: Props) {
-  const { story, words, audit, olderAudit } = explanation;
+  const { story, circumstances, audit, olderAudit } = explanation;
+  const words = describeStory(story, { ...circumstances, time });
   const { timeZone } = settings.erp;
   const newest = story.messages.at(-1);
   const state = newest?.state;
@@ -34,7 +36,7 @@ export function Record({ base, record, offers, explanation, values, settings, ti
           <State state={state} />
         </p>
       )}
-      <Facts rows={describeHead(explanation, settings, time).rows} />
+      <Facts rows={describeHead(explanation, words, settings, time).rows} />
       {words.todo.length > 0 && (
         <section>
           <h2>What you can do</h2>

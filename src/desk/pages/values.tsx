@@ -1,5 +1,6 @@
 import type { ErpNow, KnownValues } from '../../operator/values/record-values.js';
 import { sideBySide } from '../../operator/values/side-by-side.js';
+import { tellWhole } from '../../words/words.js';
 import { Table } from './table.js';
 import { Bounded, Time } from './words.js';
 
@@ -26,7 +27,7 @@ export function Values({ known: { captured, acknowledged, body }, now, askAt, ti
       <h2>Values</h2>
       {now !== null && 'problem' in now && (
         <p role="alert" class="alert">
-          <Bounded text={now.problem} most={500} />
+          <Bounded text={tellWhole(now.problem)} most={500} />
         </p>
       )}
       <p>

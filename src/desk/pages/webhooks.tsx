@@ -1,5 +1,5 @@
 import type { WebhookPage } from '../../operator/lists/browse.js';
-import { tallyInWords } from '../../operator/words.js';
+import { tallyInWords } from '../../telling/lists.js';
 import { tell, tellWhole } from '../../words/words.js';
 import { Pager, Table } from './table.js';
 import { Bounded, Time } from './words.js';

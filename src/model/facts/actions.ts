@@ -122,7 +122,7 @@ export interface ActionFacts extends Refusals, ClaimFacts, Changes {
   would_unlist: { invoices: number; sum: string; currency: string; scale: number };
   look_up_follows: NoData;
   would_end_brake: { entity: string; source: string | null; reason: PartFact };
-  held_for: { entity: Entity; operation: string; reason: string };
+  held_for: { entity: Entity; operation: string; reason: PartFact | null };
   would_change_field: { entity: Entity; field: string };
   compares_whole_list: NoData;
   compares_records: { subject: string; month: string | null; requests: number; seconds: number | null };

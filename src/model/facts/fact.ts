@@ -5,6 +5,7 @@ import type { FactOf } from './fact-of.js';
 import type { ListFacts } from './lists.js';
 import type { ReconcileFacts } from './reconcile.js';
 import type { RecordFacts } from './records.js';
+import type { RecoveryFacts } from './recovery.js';
 import type { SendingFacts } from './sending.js';
 import type { ServiceFacts } from './service.js';
 import type { WorkFacts } from './work.js';
@@ -24,7 +25,8 @@ export interface AllFacts
     WorkFacts,
     AlertFacts,
     ListFacts,
-    ReconcileFacts {}
+    ReconcileFacts,
+    RecoveryFacts {}
 
 /**
  * A typed fact: the reason of a refusal, a row's problem, a hold, an alert. It is stored as its code and its data as JSON;

@@ -1,4 +1,5 @@
 import type { Outside } from '../outside.js';
+import type { JsonValue } from '../record.js';
 import type { FactOf, NoData, PartFact } from './fact-of.js';
 
 /** The difference of a record between the two sides, or the reason why nothing may be said of it. Stored as they are. */
@@ -39,6 +40,8 @@ interface FindingFacts {
   not_in_erp_any_more: NoData;
   cancelled_in_erp: { onCancelled: string };
   fields_differ: { fields: readonly string[]; count: number };
+  /** Values that the two sides do not share, field by field. */
+  values_differ: { fields: readonly { field: string; erp: JsonValue; service: JsonValue }[] };
   waits_for_lines: { reason: PartFact };
   message_discarded: { reason: PartFact | null };
   withdrawn_and_eligible: NoData;
@@ -59,7 +62,12 @@ interface RunFacts {
   list_not_read: NoData;
   list_proven: { passes: number; pages: number };
   list_not_proven: { passes: number; pages: number; reason: PartFact | null };
+  /** What is proven where no list was read. `subject`: orders or customers. */
+  none_asked: { subject: string };
+  /** `isAll`: each that Waybill knows there was asked for, and the service did not show `unread` of them. */
+  known_asked: { subject: string; isAll: boolean; unread: number };
   orders_not_askable: NoData;
+  not_comparable: { reason: PartFact };
   /** A finding about several records. */
   found_of_records: { cause: FindingCause };
   /** `subject`: orders, customers or invoices. `mostGone`: `capture.maxRemovals`. `nothingShown`: the service showed no record. */

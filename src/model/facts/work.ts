@@ -36,6 +36,8 @@ export interface WorkFacts {
   /** A machine may not take over. */
   live_nowhere: NoData;
   live_term_differs: { term: LiveTerm; was: string; is: string };
+  /** A store is bound to the environment that it talked to first. */
+  store_of_other_environment: { was: string; is: string };
   held_since_loss: { loss: PartFact };
   /** The keys are of other columns than those that the store knows them by; `name`: of the source that had them before. */
   keys_differ: { name: string | null; was: KeyColumns; now: KeyColumns };
@@ -58,7 +60,18 @@ export interface WorkFacts {
   store_went_back: NoData;
   loss_stated: NoData;
 
+  /** Why the ERP's values of a record can't be shown at this moment. */
+  erp_silent: NoData;
+  erp_read_for_others: NoData;
+  row_not_in_erp: NoData;
+  row_no_record_now: { reason: PartFact };
+  erp_not_readable_now: { reason: PartFact };
+
   /** Anything else went wrong. */
   failed: { message: Outside };
 }
 export type WorkFact = FactOf<WorkFacts>;
+export type ErpNowFact = Extract<
+  WorkFact,
+  { code: 'erp_silent' | 'erp_read_for_others' | 'row_not_in_erp' | 'row_no_record_now' | 'erp_not_readable_now' }
+>;

@@ -7,6 +7,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import type { ParkClass } from '../../outbound/outbox/message.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Lane } from '../../store/lane-pauses.js';
+import type { Cause } from '../figures/group-parked.js';
 import type { MessageFilter } from '../list-messages.js';
 import type { SyncOptions } from '../sync.js';
 
@@ -40,7 +41,7 @@ export interface Subjects {
   /** Messages that match a filter or share a cause, or those of the records in a list. */
   messages: {
     filter: MessageFilter;
-    cause?: { parkClass: ParkClass | null; reason: string };
+    cause?: Cause;
     list?: NamedRecords;
   };
   /** Changes that a brake holds: of an entity, of a source, or of single records. */
@@ -90,7 +91,8 @@ export interface PreviewRow extends NamedRecord {
   number: string | null;
   what: string;
   state: string;
-  why: string;
+  /** Why it waits; null: nothing says why. */
+  why: Fact | null;
   becomes: ChangeFact;
 }
 
@@ -152,9 +154,15 @@ export interface Outcome {
   data?: object;
 }
 
-/** The request makes no sense. */
+/** The request makes no sense; as a fact, or as a sentence that holds nothing but the words of the form. */
 export class WrongAction extends Error {
   override readonly name = 'WrongAction';
+  readonly fact: Fact | null;
+
+  constructor(why: Fact | string) {
+    super(typeof why === 'string' ? why : why.code);
+    this.fact = typeof why === 'string' ? null : why;
+  }
 }
 
 /** An action with its types inferred. */

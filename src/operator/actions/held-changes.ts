@@ -16,7 +16,6 @@ import { factOf } from '../../store/fact-columns.js';
 import { clearBrake, readBrakes } from '../../store/job-runs.js';
 import { joinConditions, ofRecords, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { tell } from '../../words/words.js';
 import { isAnythingHeld } from '../figures/bounded-counts.js';
 import { sumOrders } from '../figures/group-parked.js';
 import { type FieldPair, sideBySide } from '../values/side-by-side.js';
@@ -29,7 +28,7 @@ interface HeldMessage {
   sourceKey: string;
   number: string | null;
   operation: Operation;
-  reason: string;
+  reason: Fact | null;
   /** Names of the fields that an update would change at the service. */
   fields: string[];
 }
@@ -61,7 +60,7 @@ async function heldMessages(tx: Tx, filter: HeldFilter, afterId: number, limit: 
   );
   return rows.map(({ record, acknowledged, reasonCode, reasonData, ...row }) => ({
     ...row,
-    reason: reasonCode === null ? '' : tell(factOf<Fact>(reasonCode, reasonData) as Fact),
+    reason: factOf<Fact>(reasonCode, reasonData),
     fields: row.operation === 'update' ? changedFields(acknowledged, record) : [],
     get changes() {
       if (row.operation !== 'update' || acknowledged === null || record === null) return [];
@@ -149,7 +148,7 @@ const firstRows = 20;
 
 export interface HeldSummary {
   held: number;
-  groups: { entity: Entity; operation: Operation; reason: string; count: number }[];
+  groups: { entity: Entity; operation: Operation; reason: Fact | null; count: number }[];
   /** The number of updates that would change each field. */
   fields: { entity: Entity; field: string; count: number }[];
   first: HeldSample[];
@@ -186,7 +185,7 @@ export async function summariseHeld(
       ids.add(message.id);
       afterId = message.id;
       if (summary.first.length < firstRows) summary.first.push({ ...message });
-      count(groups, `${entity} ${operation} ${reason}`, { entity, operation, reason });
+      count(groups, `${entity} ${operation} ${JSON.stringify(reason)}`, { entity, operation, reason });
       for (const field of message.fields) count(fields, `${entity} ${field}`, { entity, field });
     }
     if (page.length < batchSize) break;

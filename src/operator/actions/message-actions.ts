@@ -11,7 +11,6 @@ import { readClock } from '../../store/clock.js';
 import { lockLease } from '../../store/lease.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { tell } from '../../words/words.js';
 import { checkClaims, type SaidClaim, unasked } from '../check-claims.js';
 import { idsOfCause, sumOrders } from '../figures/group-parked.js';
 import { actedOn, type NamedRecord as FoundName, onlyRecord, recordName } from '../find-records.js';
@@ -466,7 +465,7 @@ function rowOf({ message, decision }: Operated): PreviewRow {
     ...{ entity, sourceKey, number },
     what: operation,
     state: parkClass ? `${state} (${parkClass})` : state,
-    why: reason === null ? '' : tell(reason),
+    why: reason,
     becomes:
       decision.to === 'delivered'
         ? { code: 'is_delivered_as', serviceId: decision.serviceId }

@@ -18,7 +18,7 @@ import { fromBeforeRecovery } from '../../outbound/recovery/recover-messages.js'
 import { withFact } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
-import { filterSql, type MessageFilter, rowsThatSay, saysReason } from '../list-messages.js';
+import { filterSql, type MessageFilter, meansReason, rowsMeant } from '../list-messages.js';
 import {
   decideOperatorAction,
   type OperatedMessage,
@@ -47,7 +47,7 @@ export interface Operated {
 export async function matchingIds(tx: Tx, filter: MessageFilter, afterId: number, limit: number): Promise<number[]> {
   const { where, parameters } = filterSql(filter);
   type Row = { id: number; reasonCode: string | null; reasonData: string | null };
-  const rows = await rowsThatSay<Row>(filter, limit, (last, most) =>
+  const rows = await rowsMeant<Row>(filter, limit, (last, most) =>
     tx.rows(
       `SELECT m.id, m.reason_code, m.reason_data FROM outbox_message m WHERE ${where} AND m.id>?
         ORDER BY m.id LIMIT ${Math.trunc(most)}`,
@@ -97,8 +97,8 @@ export async function decideForMessages(
       WHERE m.id IN ${placeholders(ids.length)} AND ${where} ORDER BY m.id`,
     [...ids, ...parameters],
   );
-  const told = rows.map((row) => withFact(row, 'reason')).filter(({ reason }) => saysReason(filter, reason));
-  const operated = told.map(({ customerRecord, newerRevision, ...row }): Operated => {
+  const meant = rows.map((row) => withFact(row, 'reason')).filter(({ reason }) => meansReason(filter, reason));
+  const operated = meant.map(({ customerRecord, newerRevision, ...row }): Operated => {
     const customerCode = customerCodeOf(customerRecord);
     const { ended } = doubtOf(row as unknown as Parameters<typeof doubtOf>[0]);
     const message = { ...row, ended, customerCode, newerRevision: newerRevision === 1 } as OperableMessage;

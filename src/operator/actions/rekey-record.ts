@@ -1,7 +1,7 @@
 import { appendAudit } from '../../audit/audit-log.js';
 import { type ErpReader, isStillThere } from '../../erp/erp-reader.js';
-import { type Entity, pluralOf, settingsOf, sourceOf } from '../../model/record.js';
-import { shellWord } from '../../model/shell-word.js';
+import type { RecoveryFact } from '../../model/facts/recovery.js';
+import { type Entity, settingsOf, sourceOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { acquireCaptureLease } from '../../outbound/capture/capture-result.js';
 import { type KnownRecord, knownRecords } from '../../outbound/capture/known-records.js';
@@ -12,7 +12,6 @@ import { dateReasons } from '../../outbound/recovery/rename-records.js';
 import { sourceKeysProblem } from '../../outbound/recovery/source-keys.js';
 import { beginIncarnation } from '../../outbound/recovery/store-witness.js';
 import type { Tx } from '../../store/store.js';
-import { tell } from '../../words/words.js';
 import { RekeyRefused } from './rekey.js';
 
 export interface RecordRekey {
@@ -42,20 +41,17 @@ interface Facts {
 }
 
 /** Why the record can't get its new key, or null. Pure: two records of the service never become one. */
-function recordRekeyProblem({ entity, from, to }: RecordRekey, facts: Facts): string | null {
-  const confirm = `\`waybill confirm ${pluralOf(entity)} --key ${shellWord(to)}\``;
-  if (from === to) return 'both keys are the same';
-  if (!facts.from.newest && !facts.from.binding) return `the store knows no ${entity} ${from}`;
-  if (facts.inErp.from) return `the ERP still has the ${entity} ${from}, so ${to} is another one`;
-  if (!facts.inErp.to) return `the ERP has no ${entity} ${to}`;
-  if (facts.to.serviceId !== null)
-    return `the ${entity} ${to} is at the service as ${facts.to.serviceId}, and ${from} as ${facts.from.serviceId ?? 'nothing'}: remove the one that is too many there`;
-  if (facts.toMayBeThere)
-    return `the ${entity} ${to} may be at the service: \`waybill explain ${entity} ${shellWord(to)}\` says why`;
+function recordRekeyProblem({ entity, from, to }: RecordRekey, facts: Facts): RecoveryFact | null {
+  if (from === to) return { code: 'same_keys' };
+  if (!facts.from.newest && !facts.from.binding) return { code: 'record_not_known', entity, key: from };
+  if (facts.inErp.from) return { code: 'erp_still_has', entity, from, to };
+  if (!facts.inErp.to) return { code: 'erp_has_no_key', entity, key: to };
+  const [fromId, toId] = [facts.from.serviceId, facts.to.serviceId];
+  if (toId !== null) return { code: 'both_at_service', entity, from, fromId, to, toId };
+  if (facts.toMayBeThere) return { code: 'new_key_may_be_there', entity, key: to };
   const { newest, binding } = facts.from;
-  if (newest?.state === 'sending') return `a request about ${from} is under way: wait a moment`;
-  if (!binding && newest?.operation === 'delete')
-    return `the service has no ${from} any more. If ${to} is held: ${confirm}`;
+  if (newest?.state === 'sending') return { code: 'request_about_key', key: from };
+  if (!binding && newest?.operation === 'delete') return { code: 'removed_at_service', entity, from, to };
   return null;
 }
 
@@ -71,14 +67,15 @@ export async function rekeyRecord(
 ): Promise<RekeyedRecord> {
   const { entity, from, to, reason, dryRun } = request;
   const source = sourceOf(from);
-  if (sourceOf(to) !== source) throw new RekeyRefused(`${from} and ${to} are keys of two sources.`);
+  if (sourceOf(to) !== source) throw new RekeyRefused({ code: 'keys_of_two_sources', from, to });
   const settings = settingsOf(context.settings, source);
   const own = reader.bySource?.get(source) ?? reader;
   const capturing = await acquireCaptureLease({ ...context, settings });
-  if ('code' in capturing) throw new RekeyRefused(`${tell(capturing)}. Stop the daemon first.`);
+  if ('code' in capturing) throw new RekeyRefused({ code: 'stop_daemon_first', reason: capturing });
   try {
     const service = await ServiceLease.acquire(context);
-    if (!(service instanceof ServiceLease)) throw new RekeyRefused(`${service.holder} is running. Stop it first.`);
+    if (!(service instanceof ServiceLease))
+      throw new RekeyRefused({ code: 'stop_holder_first', holder: service.holder });
     try {
       const presence = await own.presence(entity, [from, to], true);
       const inErp = {
@@ -87,7 +84,7 @@ export async function rekeyRecord(
       };
       return await service.write('give a record its new key', async (tx) => {
         const keys = await sourceKeysProblem(tx, settings, own.identity());
-        if (keys !== null) throw new RekeyRefused(tell(keys));
+        if (keys !== null) throw new RekeyRefused(keys);
         const facts = { ...(await readFacts(tx, request)), inErp };
         const problem = recordRekeyProblem(request, facts);
         if (problem !== null) throw new RekeyRefused(problem);

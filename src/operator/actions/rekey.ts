@@ -2,6 +2,8 @@ import { type AuditEntry, appendAudit } from '../../audit/audit-log.js';
 import type { Settings } from '../../config/settings.js';
 import type { ErpPage, ErpReader } from '../../erp/erp-reader.js';
 import type { Fact } from '../../model/facts/fact.js';
+import { Refused } from '../../model/facts/failure.js';
+import type { RecoveryFact } from '../../model/facts/recovery.js';
 import {
   defaultSource,
   type Entity,
@@ -29,7 +31,6 @@ import {
 import { beginIncarnation } from '../../outbound/recovery/store-witness.js';
 import { lockCaptures } from '../../store/lease.js';
 import { writeStoreInfo } from '../../store/store-info.js';
-import { tell } from '../../words/words.js';
 import { KeyMatcher, type MatchedKeys } from '../match-keys.js';
 
 /** The result of a look at the ERP about the keys that the store knows. */
@@ -43,7 +44,7 @@ interface KeyCheck {
   found: number;
   same: number;
   /** A key that names another record now, or null. */
-  other: string | null;
+  other: RecoveryFact | null;
 }
 
 const sampleSize = 200;
@@ -77,11 +78,11 @@ export async function checkKeys({ store, settings }: JobContext, reader: ErpRead
   const existing = (await reader.presence(entity, keys)).existing;
   const page = await reader.sweep(entity, null, keys.length, { keys });
   let same = 0;
-  let other: string | null = null;
+  let other: RecoveryFact | null = null;
   for (const row of page.rows) {
     const [before, now] = [identities.get(row.sourceKey) ?? null, identityOf(row)];
     const changed = changedIdentity(before, now);
-    if (changed !== null) other ??= `${entity} ${row.sourceKey}: ${changed}`;
+    if (changed !== null) other ??= { code: 'key_names_other', entity, key: row.sourceKey, change: changed };
     // Under another name it would go out a second time: there it is enough that nothing tells them apart.
     else if ((before !== null && now !== null) || former !== null) same++;
   }
@@ -89,13 +90,10 @@ export async function checkKeys({ store, settings }: JobContext, reader: ErpRead
 }
 
 /** Why the keys can't be taken for the same, or null. Pure. */
-export function whyNotSame({ formerName, asked, found, same, other }: KeyCheck): string | null {
-  if (formerName !== null)
-    return same === 0
-      ? null
-      : `the service has ${same} of them already, as records of ${formerName}: put the name ${formerName} back`;
-  if (other !== null) return `a key names another record now (${other})`;
-  if (asked > 0 && found === 0) return `none of ${asked} delivered records is in the ERP under its key`;
+export function whyNotSame({ formerName, asked, found, same, other }: KeyCheck): RecoveryFact | null {
+  if (formerName !== null) return same === 0 ? null : { code: 'known_from_other_name', count: same, name: formerName };
+  if (other !== null) return other;
+  if (asked > 0 && found === 0) return { code: 'none_under_their_keys', count: asked };
   return null;
 }
 
@@ -109,15 +107,15 @@ export async function keepKeys(
 ): Promise<void> {
   await store.transaction('keep the keys', async (tx) => {
     await lockCaptures(tx);
-    if ((await readRenaming(tx, entity)) !== null) throw new RekeyRefused(`\`waybill rekey ${entity}s\` is under way.`);
+    if ((await readRenaming(tx, entity)) !== null) throw new RekeyRefused({ code: 'rekey_is_under_way', entity });
     await writeSourceKeys(tx, settings, entity, erp);
     const detail = { entity, change, reason };
     await appendAudit(tx, { event: 'operator', outcome: 'rekey', actor, detail }, nowMs());
   });
 }
 
-/** Nothing was written. The message says what to do. */
-export class RekeyRefused extends Error {
+/** Nothing was written. The fact says what to do. */
+export class RekeyRefused extends Refused {
   override readonly name = 'RekeyRefused';
 }
 
@@ -140,7 +138,7 @@ export interface RekeyPlan extends MatchedKeys {
   /** New keys of rows to be sent that are none of the known records. */
   unknown: string[];
   /** Why nothing can be written, or null. */
-  problem: string | null;
+  problem: RecoveryFact | null;
 }
 
 /** The settings under which the ERP yields every record, whatever its state and age: a known one may be done by now. */
@@ -161,10 +159,7 @@ export function withEveryRecord(settings: Settings): Settings {
 /** Finds the known records among the rows of the ERP under their new keys. Writes nothing. */
 export async function planRekey({ store, settings }: JobContext, request: RekeyRequest): Promise<RekeyPlan> {
   const { entity, every, reader, named, isRestNew } = request;
-  if (settings.named !== undefined)
-    throw new RekeyRefused(
-      'With several sources the keys of all records are not changed at once: give the old and the new key of each record.',
-    );
+  if (settings.named !== undefined) throw new RekeyRefused({ code: 'several_sources_one_by_one' });
   const { change, renaming, all } = await store.read('read the known keys', async (tx) => ({
     change: await sourceKeysChange(tx, settings, entity, reader.identity()),
     renaming: await readRenaming(tx, entity),
@@ -197,15 +192,13 @@ function whyNotRekey(
     isBegun: boolean;
     wrong: [string, string] | undefined;
   },
-) {
+): RecoveryFact | null {
   const { matches, ambiguous, gone, unknown, isRestNew, isBegun, wrong } = found;
-  if (wrong) return `the list says that ${wrong[0]} is ${wrong[1]}: the ERP has no such key, or the store no such id`;
-  if (ambiguous.length > 0)
-    return 'nothing tells some of the records apart: say which is which (--file, with the new key and the id at the service)';
-  if (matches.size === 0 && gone.length > 0 && !isBegun)
-    return 'none of the known records is in the ERP: put the settings back';
+  if (wrong) return { code: 'listed_pair_unknown', key: wrong[0], serviceId: wrong[1] };
+  if (ambiguous.length > 0) return { code: 'records_not_told_apart' };
+  if (matches.size === 0 && gone.length > 0 && !isBegun) return { code: 'no_known_record_found' };
   if (gone.length > 0 && unknown.length > 0 && !isRestNew)
-    return `${gone.length} known records were not found, and ${unknown.length} rows are none of those that were: they may be the same. Say which is which (--file, with the new key and the id at the service), or that the rest of the rows are new records (--rest-is-new)`;
+    return { code: 'rest_may_be_known', gone: gone.length, unknown: unknown.length };
   return null;
 }
 
@@ -233,10 +226,11 @@ export async function rekey(context: JobContext, request: RekeyRequest): Promise
   const { settings, actor, nowMs } = context;
   const { entity, reader, reason } = request;
   const capturing = await acquireCaptureLease(context);
-  if ('code' in capturing) throw new RekeyRefused(`${tell(capturing)}. Stop the daemon first.`);
+  if ('code' in capturing) throw new RekeyRefused({ code: 'stop_daemon_first', reason: capturing });
   try {
     const service = await ServiceLease.acquire(context);
-    if (!(service instanceof ServiceLease)) throw new RekeyRefused(`${service.holder} is running. Stop it first.`);
+    if (!(service instanceof ServiceLease))
+      throw new RekeyRefused({ code: 'stop_holder_first', holder: service.holder });
     try {
       const plan = await planRekey(context, request);
       if (plan.problem !== null) throw new RekeyRefused(plan.problem);

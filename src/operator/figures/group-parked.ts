@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Settings } from '../../config/settings.js';
 import { sentCurrency } from '../../erp/mapping/money.js';
 import type { Fact } from '../../model/facts/fact.js';
@@ -6,13 +7,18 @@ import type { ParkClass } from '../../outbound/outbox/message.js';
 import { factOf } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
-import { tell } from '../../words/words.js';
 import type { FoundRecord } from '../find-records.js';
 
-/** Parked messages that share a cause: the class, and the reason with every number written as `#`. */
-export interface ParkedGroup {
+/** What parked messages have in common: the class, and the reason without its numbers, as a hash that holds nobody’s data. */
+export interface Cause {
   parkClass: ParkClass | null;
-  reason: string;
+  reasonHash: string;
+}
+
+/** Parked messages that share a cause. */
+export interface ParkedGroup extends Cause {
+  /** That of one of them; null: none is on record. */
+  reason: Fact | null;
   count: number;
   /** Sum of qty × price of its orders by currency, in minor units; `unknown` where nothing tells the currency. */
   totals: Map<string, bigint>;
@@ -56,11 +62,13 @@ function groupByCause(rows: readonly ParkedRow[], settings: Pick<Settings, 'amou
   const groups = new Map<string, ParkedGroup>();
   for (const row of rows) {
     const { entity, sourceKey, number, parkClass, capturedAt, record } = row;
-    const reason = causeOf(row);
-    const name = JSON.stringify([parkClass, reason]);
+    const reasonHash = hashOfReason(row);
+    const name = `${parkClass} ${reasonHash}`;
     let group = groups.get(name);
     if (group === undefined) {
-      group = { parkClass, reason, count: 0, totals: new Map(), firstAt: capturedAt, lastAt: capturedAt, samples: [] };
+      const reason = factOf<Fact>(row.reasonCode, row.reasonData);
+      const known = { count: 0, totals: new Map(), firstAt: capturedAt, lastAt: capturedAt, samples: [] };
+      group = { parkClass, reasonHash, reason, ...known };
       groups.set(name, group);
     }
     group.count++;
@@ -74,17 +82,13 @@ function groupByCause(rows: readonly ParkedRow[], settings: Pick<Settings, 'amou
 }
 
 /** Reasons that differ in their numbers alone have one cause. */
-function causeOf({ reasonCode, reasonData }: Pick<ParkedRow, 'reasonCode' | 'reasonData'>): string {
-  const reason = factOf<Fact>(reasonCode, reasonData);
-  return reason === null ? '' : tell(reason).replace(/[0-9]+/g, '#');
+function hashOfReason({ reasonCode, reasonData }: Pick<ParkedRow, 'reasonCode' | 'reasonData'>): string {
+  const data = (reasonData ?? '').replace(/[0-9]+/g, '#');
+  return createHash('sha256').update(`${reasonCode} ${data}`).digest('hex');
 }
 
 /** The oldest parked messages of a cause, at most so many. */
-export async function idsOfCause(
-  tx: Tx,
-  { parkClass, reason }: Pick<ParkedGroup, 'parkClass' | 'reason'>,
-  most: number,
-): Promise<number[]> {
+export async function idsOfCause(tx: Tx, { parkClass, reasonHash }: Cause, most: number): Promise<number[]> {
   const found: number[] = [];
   for (let after = 0, count = batchSize; found.length < most && count === batchSize; ) {
     const rows = await tx.rows<Pick<ParkedRow, 'reasonCode' | 'reasonData'> & { id: number }>(
@@ -92,7 +96,7 @@ export async function idsOfCause(
         WHERE state='parked' AND COALESCE(park_class,'')=? AND id>? ORDER BY id LIMIT ${batchSize}`,
       [parkClass ?? '', after],
     );
-    found.push(...rows.filter((row) => causeOf(row) === reason).map(({ id }) => id));
+    found.push(...rows.filter((row) => hashOfReason(row) === reasonHash).map(({ id }) => id));
     count = rows.length;
     after = rows.at(-1)?.id ?? after;
   }

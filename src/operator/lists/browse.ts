@@ -22,7 +22,7 @@ async function boundsOf(tx: Tx, table: 'outbox_message' | 'audit_log') {
 
 /** The number of matches; `mostCounted`: that many or more; null: it would take to read them all. */
 export async function countUpTo(tx: Tx, filter: MessageFilter): Promise<number | null> {
-  const { records, states, entity, parkClass, reasonLike } = filter;
+  const { records, states, entity, parkClass, isReason } = filter;
   if (records !== undefined) return countMessages(tx, filter);
   const byIndex: MessageFilter = {
     ...(states ? { states } : parkClass && { states: ['parked'] }),
@@ -33,8 +33,8 @@ export async function countUpTo(tx: Tx, filter: MessageFilter): Promise<number |
     `SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox_message m WHERE ${where} LIMIT ${mostCounted}) AS s`,
     parameters,
   );
-  if ((found ?? 0) < mostCounted) return parkClass || reasonLike ? countMessages(tx, filter) : (found ?? 0);
-  return parkClass || reasonLike ? null : mostCounted;
+  if ((found ?? 0) < mostCounted) return parkClass || isReason ? countMessages(tx, filter) : (found ?? 0);
+  return parkClass || isReason ? null : mostCounted;
 }
 
 /** A page of messages that match, the newest first, and how many match. */

@@ -2,13 +2,11 @@ import { DateTime } from 'luxon';
 import type { ChangeFact } from '../../model/facts/actions.js';
 import type { Fact } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { tell } from '../../words/words.js';
 import { action, type LeftAlone, WrongAction } from '../actions/action.js';
-import { shorten } from '../format.js';
+import { nextMonth } from './period.js';
 import { secondsAtLimits } from './plan-resync.js';
 import { lastRun, listFindings, type ReconcileAsks, type Reconciliation, readRun, subjects } from './reconcile-rows.js';
 import { askForRepair, freshMs, planRepair, repair } from './repair.js';
-import { nextMonth } from './report.js';
 import { whyNotAsked } from './service-side.js';
 import { askForReconcile, countRecords } from './start-run.js';
 import { detailOf } from './summary.js';
@@ -28,7 +26,7 @@ export const compare = action({
     const subject = subjects.find((one) => one === named);
     if (subject === undefined) throw new WrongAction('Say what is to be compared.');
     const why = whyNotAsked(settings, subject);
-    if (why !== null) throw new WrongAction(`This can not be compared: ${tell(why)}.`);
+    if (why !== null) throw new WrongAction({ code: 'not_comparable', reason: why });
     if (month !== null && subject === 'invoices') throw new WrongAction('The list of invoices is compared whole.');
     const asks = asksOf(month, settings.erp.timeZone);
     const last = await store.read('look for a comparison', (tx) => lastRun(tx, subject));
@@ -94,7 +92,7 @@ export const repairFindings = action({
         number: one.number,
         what: one.kind,
         state: one.serviceId ?? '',
-        why: shorten(detailOf(one), 200),
+        why: detailOf(one),
         becomes: becomes(one.cause),
       })),
       skipped: plan.left.map(({ count, why }) => ({ why, count, examples: [] })),

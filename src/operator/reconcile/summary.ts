@@ -1,17 +1,7 @@
 import type { Fact } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
-import { tell } from '../../words/words.js';
-import type { FieldDifference } from './compare-record.js';
 import type { Cause, FindingKind } from './judge-pair.js';
-import {
-  countCauses,
-  type Finding,
-  listFindings,
-  listSums,
-  type Reconciliation,
-  type Subject,
-} from './reconcile-rows.js';
-import type { RepairPlan } from './repair.js';
+import { countCauses, type Finding, listFindings, listSums, type Reconciliation } from './reconcile-rows.js';
 import { type DaySum, totalsByCurrency } from './sums.js';
 
 /** A comparison in the form in which people read it. Amounts are text in minor units. */
@@ -33,7 +23,7 @@ export interface Summary {
   filtered: number | null;
   /** Fields that the service never shows, with how many records have them. */
   unshown: Record<string, number>;
-  proof: string;
+  proof: Fact;
 }
 
 export interface TextSum extends Omit<DaySum, 'erpTotal' | 'serviceTotal'> {
@@ -85,41 +75,14 @@ function differs({ erpTotal, serviceTotal, erpRecords, serviceRecords }: DaySum)
 }
 
 /** The claims that a comparison proves, and its blind spots. */
-export function proofOf({ subject, phase, tally }: Reconciliation): string {
+export function proofOf({ subject, phase, tally }: Reconciliation): Fact {
   const { proof, requests, unread } = tally;
-  if (proof !== null) return tell(proof);
-  if (requests === 0) return `The service was asked for none of the ${subject}: nothing is proven of what it has.`;
-  return `${askedOf(subject, phase, unread)} What somebody else made there is in no list that Waybill reads: it can not be seen.`;
+  if (proof !== null) return proof;
+  if (requests === 0) return { code: 'none_asked', subject };
+  return { code: 'known_asked', subject, isAll: phase !== 'known', unread };
 }
 
-function askedOf(subject: Subject, phase: Reconciliation['phase'], unread: number): string {
-  if (phase === 'known') return `Only some of the ${subject} that Waybill knows at the service were asked for yet.`;
-  if (unread === 0) return `Each of the ${subject} that Waybill knows at the service was asked for, one by one.`;
-  return `The service did not show ${unread} of the ${subject} that Waybill knows there: they stand in no sum. Each of the others was asked for, one by one.`;
-}
-
-/** One difference in words: `note: "A-1" in the ERP, nothing at the service`. */
-function differenceInWords({ field, erp, service }: FieldDifference): string {
-  const said = (value: FieldDifference['erp']) => (value === null ? 'nothing' : JSON.stringify(value));
-  return `${field}: ${said(erp)} in the ERP, ${said(service)} at the service`;
-}
-
-export function detailOf({ fields, reason }: Finding): string {
-  return fields.length > 0 ? fields.map(differenceInWords).join('; ') : tell(reason);
-}
-
-/**
- * The facts beside the list: the records that were not compared, the proof, and the findings that a repair leaves to a
- * person.
- */
-export function remarksOf({ subject, filtered, unshown, proof }: Summary, left: RepairPlan['left']): string[] {
-  const hidden = Object.entries(unshown).map(([name, count]) => `${name} (${count})`);
-  return [
-    filtered !== null &&
-      filtered > 0 &&
-      `${filtered} rows of the ERP may not be sent now (${subject}.pending, startFrom, cancelled); those that the service has were compared all the same.`,
-    hidden.length > 0 && `The service never shows these fields, so that they were not compared: ${hidden.join(', ')}.`,
-    proof,
-    ...left.map(({ count, why }) => `${count} × ${tell(why)}.`),
-  ].filter((line) => typeof line === 'string');
+/** What stands against a record. */
+export function detailOf({ fields, reason }: Pick<Finding, 'fields' | 'reason'>): Fact {
+  return fields.length > 0 ? { code: 'values_differ', fields } : reason;
 }

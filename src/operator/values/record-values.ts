@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ErpError, type ErpReader } from '../../erp/erp-reader.js';
 import { rowFact } from '../../model/facts/rows.js';
+import type { ErpNowFact } from '../../model/facts/work.js';
 import { type Entity, type JsonValue, sourceOf } from '../../model/record.js';
 import { wireBody } from '../../outbound/outbox/idempotency-key.js';
 import type { Operation } from '../../outbound/outbox/message.js';
 import type { Tx } from '../../store/store.js';
-import { tellWhole } from '../../words/words.js';
 
 type Fields = { [name: string]: JsonValue };
 
@@ -57,7 +57,7 @@ function fieldsOf(json: string): Fields {
 }
 
 /** The ERP's values of a record at this moment, or the reason why they can't be said. */
-export type ErpNow = { record: Fields } | { problem: string };
+export type ErpNow = { record: Fields } | { problem: ErpNowFact };
 
 /** A person waits for it. */
 const patienceMs = 5_000;
@@ -70,23 +70,18 @@ export async function readErpNow(
   waitMs = patienceMs,
 ): Promise<ErpNow> {
   const given = new AbortController();
-  const late = sleep(
-    waitMs,
-    { problem: 'The ERP has not answered in time. Try again in a minute.' },
-    { signal: given.signal },
-  );
+  const tooLate: ErpNow = { problem: { code: 'erp_silent' } };
+  const late = sleep(waitMs, tooLate, { signal: given.signal });
   // The ERP whose key it is, if there are several.
   const own = reader.bySource?.get(sourceOf(sourceKey)) ?? reader;
   const read = own.sweep(entity, null, 1, { keys: [sourceKey], anyStanding: true }).then(
     ({ rows: [row] }): ErpNow => {
-      if (row === undefined)
-        return { problem: 'The ERP has no row with this key any more, or its query leaves it out.' };
-      if (!row.content.mapped)
-        return { problem: `Its row can’t become a record now: ${tellWhole(rowFact(row.content.problems))}` };
+      if (row === undefined) return { problem: { code: 'row_not_in_erp' } };
+      if (!row.content.mapped) return { problem: { code: 'row_no_record_now', reason: rowFact(row.content.problems) } };
       return { record: row.content.record as unknown as Fields };
     },
     (error: unknown): ErpNow => {
-      if (error instanceof ErpError) return { problem: `The ERP can’t be read now: ${error.message}` };
+      if (error instanceof ErpError) return { problem: { code: 'erp_not_readable_now', reason: error.fact } };
       throw error;
     },
   );

@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/settings.js';
+import { Refused } from '../../model/facts/failure.js';
 import type { LiveTerm, WorkFact } from '../../model/facts/work.js';
 import { settingsOf, sourceNames } from '../../model/record.js';
 import { machineIdentity } from '../../ops/machine-identity.js';
@@ -103,22 +104,17 @@ function changedNames(record: GoLiveRecord, now: LiveIdentity): (keyof LiveIdent
   return names.filter((name) => !isAgreed(name));
 }
 
-/** The store belongs to another environment than the settings say. */
-class WrongEnvironment extends Error {
-  override readonly name = 'WrongEnvironment';
-}
-
 /** Why this store can't be used with the configured environment, or null: a sandbox's ids mean nothing in production. */
-export async function environmentProblem(tx: Tx, environment: string): Promise<string | null> {
+export async function environmentProblem(tx: Tx, environment: string): Promise<WorkFact | null> {
   const bound = await readStoreInfo(tx, 'environment');
   if (bound === null || bound === environment) return null;
-  return `the store belongs to the ${bound} environment; give ${environment} a store of its own (settings under \`store\`)`;
+  return { code: 'store_of_other_environment', was: bound, is: environment };
 }
 
-/** From the first time that it talks to the service, a store belongs to that environment. */
+/** From the first time that it talks to the service, a store belongs to that environment. @throws Refused */
 export async function bindEnvironment(tx: Tx, environment: string): Promise<void> {
   const problem = await environmentProblem(tx, environment);
   // Two processes with other settings may have opened a new store at the same time.
-  if (problem !== null) throw new WrongEnvironment(`service.environment is ${environment}, but ${problem}.`);
+  if (problem !== null) throw new Refused(problem);
   if ((await readStoreInfo(tx, 'environment')) === null) await writeStoreInfo(tx, 'environment', environment);
 }

@@ -5,6 +5,7 @@ import { dirname, resolve } from 'node:path';
 import type { Logger } from 'winston';
 import type { StoreSettings } from '../../config/sections/store.js';
 import { type Fact, legacy } from '../../model/facts/fact.js';
+import { Refused } from '../../model/facts/failure.js';
 import type { WorkFact } from '../../model/facts/work.js';
 import { outside } from '../../model/outside.js';
 import { machineIdentity } from '../../ops/machine-identity.js';
@@ -163,26 +164,8 @@ function parseHold(value: string | null): RecoveryHold | null {
  */
 export async function lockRecoveryHold(tx: Tx, hold: RecoveryHold): Promise<void> {
   const now = parseHold(await readStoreInfo(tx, 'recovery', true));
-  if (!now)
-    throw new Error(
-      'Another `waybill recover` came to its end while this one ran, and delivery goes on. This one has stopped and writes nothing more. See what became of the records: `waybill audit --outcome recover`, then `waybill outbox --state parked`.',
-    );
-  if (now.since !== hold.since) throw new HeldAnew(now.reason);
-}
-
-/** Another recovery has ended, and another loss was found since. */
-export class HeldAnew extends Error {
-  override readonly name = 'HeldAnew';
-
-  /** @param because the loss in words, after a blank, where there are words */
-  constructor(
-    readonly loss: Fact,
-    because = '',
-  ) {
-    super(
-      `Another \`waybill recover\` came to its end while this one ran, and delivery is held anew${because}. This one has stopped and writes nothing more. Look at what there is to recover now: \`waybill recover --dry-run\`.`,
-    );
-  }
+  if (!now) throw new Refused({ code: 'other_recovery_ended' });
+  if (now.since !== hold.since) throw new Refused({ code: 'held_anew', loss: now.reason });
 }
 
 /** Why nothing is delivered before `waybill recover`, or null. */

@@ -103,7 +103,8 @@ export const actionWords: WordsFor<ActionFacts> = {
   look_up_follows: () => 'A running daemon asks the service for them. Without one: waybill sync deliver',
   would_end_brake: ({ entity, source, reason }, say) =>
     `ends the brake on all updates and removals of ${entity}s${source ? ` of source ${source}` : ''}: ${say.fact(reason)}`,
-  held_for: ({ entity, operation, reason }) => `${entity} ${operation}: ${reason}`,
+  held_for: ({ entity, operation, reason }, say) =>
+    `${entity} ${operation}: ${reason === null ? '' : say.fact(reason)}`,
   would_change_field: ({ entity, field }) => `${entity} update: changes ${field}`,
   compares_whole_list: () =>
     'The list is read page by page until it is proven, as by any pull, and brought up to date by that.',

@@ -86,6 +86,12 @@ export const reconcileWords: WordsFor<ReconcileFacts> = {
   cancelled_in_erp: ({ onCancelled }) => `it is cancelled in the ERP, and onCancelled says ${onCancelled}`,
   fields_differ: ({ fields, count }) =>
     `${fields.join(', ')}${count > fields.length ? ` and ${count - fields.length} more` : ''}`,
+  values_differ: ({ fields }) => {
+    const said = (value: unknown) => (value === null ? 'nothing' : JSON.stringify(value));
+    return fields
+      .map(({ field, erp, service }) => `${field}: ${said(erp)} in the ERP, ${said(service)} at the service`)
+      .join('; ');
+  },
   waits_for_lines: ({ reason }, say) => say.fact(reason),
   message_discarded: ({ reason }, say) => `a person discarded it${reason ? `: ${say.fact(reason)}` : ''}`,
   withdrawn_and_eligible: () => 'it was withdrawn or removed, and is eligible again',
@@ -105,6 +111,15 @@ export const reconcileWords: WordsFor<ReconcileFacts> = {
     `Proven: the list was read ${passes} times, on ${pages} pages, and two readings in a row agree.`,
   list_not_proven: ({ passes, pages, reason }, say) =>
     `Not proven: the list was read ${passes} times, on ${pages} pages${reason ? `, and ${say.fact(reason)}` : ''}`,
+  none_asked: ({ subject }) => `The service was asked for none of the ${subject}: nothing is proven of what it has.`,
+  known_asked: ({ subject, isAll, unread }) => {
+    const unseen = 'What somebody else made there is in no list that Waybill reads: it can not be seen.';
+    if (!isAll) return `Only some of the ${subject} that Waybill knows at the service were asked for yet. ${unseen}`;
+    if (unread === 0)
+      return `Each of the ${subject} that Waybill knows at the service was asked for, one by one. ${unseen}`;
+    return `The service did not show ${unread} of the ${subject} that Waybill knows there: they stand in no sum. Each of the others was asked for, one by one. ${unseen}`;
+  },
+  not_comparable: ({ reason }, say) => `This can not be compared: ${say.fact(reason)}.`,
   orders_not_askable: () =>
     'orders need service.endpoints.readOrder or lookUpOrder: without one, the service can not be asked for an order',
   found_of_records: ({ cause }) => findingCauses[cause].text,

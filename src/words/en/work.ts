@@ -37,6 +37,8 @@ export const workWords: WordsFor<WorkFacts> = {
   },
   live_nowhere: () => 'the store is not live on any machine yet: say `waybill go-live` where it is to run first',
   live_term_differs: ({ term, was, is }) => `${liveTerms[term]} was ${was} and is ${is}`,
+  store_of_other_environment: ({ was, is }) =>
+    `the store belongs to the ${was} environment; give ${is} a store of its own (settings under \`store\`)`,
   held_since_loss: ({ loss }, say) =>
     `held because ${say.fact(loss)}. What was sent has to be known again first: \`waybill recover\``,
   keys_differ: ({ name, was, now }) =>
@@ -71,4 +73,10 @@ export const workWords: WordsFor<WorkFacts> = {
   loss_stated: () => 'a person said that a store was lost or replaced by an older copy',
 
   failed: ({ message }) => openOutside(message),
+
+  erp_silent: () => 'The ERP has not answered in time. Try again in a minute.',
+  erp_read_for_others: () => 'The ERP is being read for others. Try again in a moment.',
+  row_not_in_erp: () => 'The ERP has no row with this key any more, or its query leaves it out.',
+  row_no_record_now: ({ reason }, say) => `Its row can’t become a record now: ${say.fact(reason)}`,
+  erp_not_readable_now: ({ reason }, say) => `The ERP can’t be read now: ${say.fact(reason)}`,
 };

@@ -16,6 +16,7 @@ import { endEvents, insertEvent, pendingEvents } from '../../../src/inbound/webh
 import type { SandboxOptions } from '../../../src/lab/sandbox/options.js';
 import { legacy } from '../../../src/model/facts/fact.js';
 import { KnownSecrets } from '../../../src/model/secret.js';
+import { remedyFor } from '../../../src/words/words.js';
 import { type Lab, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 import { toldRows } from '../../support/told-rows.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -383,6 +384,11 @@ onSqliteLabAnd('postgres', 'webhooks', (kit) => {
           [Date.now() + i * 1_000],
         );
     });
-    expect((await status()).webhooks?.stopped).to.deep.equal({ code: 'webhooks_stopped', pulls: 3, invoices: 6 });
+    const stopped = (await status()).webhooks?.stopped;
+    expect(stopped).to.deep.equal({ code: 'webhooks_stopped', pulls: 3, invoices: 6 });
+    // The remedy: once the proxy lets events through again, the next one ends it.
+    expect(stopped && remedyFor(stopped)).to.match(/^Check the reverse proxy/);
+    await announced('I-1', 'invoice', Date.now() + 10_000);
+    expect((await status()).webhooks?.stopped).to.equal(null);
   });
 });

@@ -12,13 +12,13 @@ import {
   type Subject,
 } from '../../../src/operator/reconcile/reconcile-rows.js';
 import { planRepair, repair } from '../../../src/operator/reconcile/repair.js';
-import { findingsCsv, sumsCsv } from '../../../src/operator/reconcile/report.js';
 import { reconcileAsked, startReconcile } from '../../../src/operator/reconcile/start-run.js';
 import { proofOf } from '../../../src/operator/reconcile/summary.js';
 import { totalsByCurrency } from '../../../src/operator/reconcile/sums.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { pauseLane } from '../../../src/store/lane-pauses.js';
+import { findingsCsv, sumsCsv } from '../../../src/telling/report.js';
 import { forged } from '../../support/forged.js';
 import { type Lab, onSqliteLabAnd, withServiceLease } from '../../support/jobs/job-lab.js';
 import { said } from '../../support/told-rows.js';
@@ -195,7 +195,9 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     });
     const [total] = totalsByCurrency(await kit.store.read('sums', (tx) => listSums(tx, run.id)));
     expect(total).to.include({ erpRecords: 7, serviceRecords: 7 });
-    expect(proofOf(run)).to.match(/^The service did not show 1 of the orders .* Each of the others was asked for/);
+    expect(said(proofOf(run))).to.match(
+      /^The service did not show 1 of the orders .* Each of the others was asked for/,
+    );
     const plan = await planRepair(lab.context, run);
     expect(plan.count).to.equal(0);
     expect(plan.left.map(({ cause }) => cause).sort()).to.deep.equal([
@@ -226,7 +228,7 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     expect(run).to.include({ state: 'stopped', phase: 'known' });
     expect(said(run.reason)).to.contain('orders need service.endpoints.readOrder or lookUpOrder');
     expect(run.tally).to.include({ read: 0, requests: 0 });
-    expect(proofOf(run)).to.match(/^The service was asked for none of the orders/);
+    expect(said(proofOf(run))).to.match(/^The service was asked for none of the orders/);
     expect(await kit.store.read('sums', (tx) => listSums(tx, run.id))).to.deep.equal([]);
     expect(await compare(lab, 'customers')).to.include({ state: 'done', reason: null });
   });
@@ -240,7 +242,7 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     const stopped = await compare(lab);
     expect(stopped).to.include({ state: 'stopped', phase: 'known' });
     expect(said(stopped.reason)).to.match(/429/);
-    expect(proofOf(stopped)).to.match(/^Only some of the orders/);
+    expect(said(proofOf(stopped))).to.match(/^Only some of the orders/);
     expect(stopped.tally).to.include({ read: 40, same: 40 });
     lab.sandbox.clearFaults();
     await kit.rows('DELETE FROM lane_pause');

@@ -145,7 +145,7 @@ describe('what the doctor makes of facts', () => {
   });
 
   it('an answer of the service by its verdict, and no connection by its code', () => {
-    const answer = (verdict: string) => judgeAnswer({ noAnswer: 'HTTP 401', verdict });
+    const answer = (verdict: string) => judgeAnswer({ noAnswer: { code: 'timed_out' }, verdict });
     expect(answer('unauthorised').todo[0]).to.contain('service.tokenFile');
     expect(['unauthorised', 'misconfigured', 'not_sent', 'throttled'].map((one) => answer(one).severity)).to.deep.equal(
       ['error', 'error', 'warning', 'note'],

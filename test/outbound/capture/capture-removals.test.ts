@@ -2,15 +2,15 @@ import { expect } from 'chai';
 import { legacy } from '../../../src/model/facts/fact.js';
 import { confirmHeld, summariseHeld } from '../../../src/operator/actions/held-changes.js';
 import { decideForMessages, matchingIds } from '../../../src/operator/actions/operated-messages.js';
-import { explainRecord } from '../../../src/operator/explain-record.js';
 import type { MessageFilter } from '../../../src/operator/list-messages.js';
-import { storyTimeline } from '../../../src/operator/story-timeline.js';
 import { capture } from '../../../src/outbound/capture/capture.js';
 import { createKey } from '../../../src/outbound/outbox/idempotency-key.js';
 import { readClock } from '../../../src/store/clock.js';
 import { sweepAtNextPass } from '../../../src/store/job-runs.js';
 import { pauseLane, resumeLane } from '../../../src/store/lane-pauses.js';
+import { storyTimeline } from '../../../src/telling/story-timeline.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder, wallTimeNow } from '../../support/change-sample-erp.js';
+import { explained } from '../../support/explained.js';
 import { forged } from '../../support/forged.js';
 import { askAsAnother } from '../../support/jobs/ask-as-another.js';
 import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
@@ -170,7 +170,7 @@ onAnyLab('an order that is removed', (kit) => {
     await lab.capture({ sweep: true });
     expect((await lab.deliver()).attempts).to.equal(0);
     const record = { entity: 'order', sourceKey: String(id), erpIdentity: lab.reader.identity() } as const;
-    const { story, audit } = await explainRecord(lab.context, record, String);
+    const { story, audit } = await explained(lab.context, record, String);
     const told = storyTimeline(story, audit, String).map(({ text }) => text);
     expect(told.filter((text) => text.startsWith('captured: removal'))).to.deep.equal([
       'captured: removal (cancelled in the ERP), sent as update, revision 2; by test',

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { outside } from '../../../src/model/outside.js';
-import { describeStory } from '../../../src/operator/describe-story.js';
 import { tellStory } from '../../../src/operator/tell-story.js';
 import { leftAlert } from '../../../src/outbound/capture/left-orders.js';
+import { describeStory } from '../../../src/telling/describe-story.js';
 import { tellWhole } from '../../../src/words/words.js';
 import { alertsInWords } from '../../support/alerts.js';
 import { editSampleLine } from '../../support/change-sample-erp.js';

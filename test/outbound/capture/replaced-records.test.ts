@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { confirmMessages } from '../../../src/operator/actions/held-changes.js';
 import { rekeyRecord } from '../../../src/operator/actions/rekey-record.js';
-import { explainRecord } from '../../../src/operator/explain-record.js';
 import { findRecords } from '../../../src/operator/find-records.js';
 import { readRecoveryState } from '../../../src/operator/recover.js';
 import type { KnownRecord } from '../../../src/outbound/capture/known-records.js';
@@ -10,6 +9,7 @@ import type { ReadRow } from '../../../src/outbound/capture/plan-row.js';
 import { decideReplacement, type Replacement } from '../../../src/outbound/capture/replaced-records.js';
 import { messageStates } from '../../../src/outbound/outbox/message.js';
 import { cancelSampleOrder, editSampleLine, insertSampleOrder } from '../../support/change-sample-erp.js';
+import { explained } from '../../support/explained.js';
 import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 import { holdAsLost } from '../../support/jobs/lost-store.js';
 import { say } from '../../support/jobs/say.js';
@@ -53,8 +53,8 @@ onAnyLab('an order that says which one it goes on for', (kit) => {
     );
   const atService = (lab: Lab, serviceId: string) =>
     lab.sandbox.ledger().orders.find(({ order_id: id }) => id === serviceId)?.record.items;
-  const explained = async (lab: Lab, sourceKey: string) => {
-    const { words } = await explainRecord(lab.context, { entity: 'order', sourceKey, erpIdentity: '' }, () => 'then');
+  const story = async (lab: Lab, sourceKey: string) => {
+    const { words } = await explained(lab.context, { entity: 'order', sourceKey, erpIdentity: '' }, () => 'then');
     return [words.where, ...words.why].join(' ');
   };
 
@@ -72,10 +72,8 @@ onAnyLab('an order that says which one it goes on for', (kit) => {
       [from, 'move'],
       [to, 'move'],
     ]);
-    expect(await explained(lab, from)).to.include(
-      `The ERP has ${to} in its place since then: it goes on under that key`,
-    );
-    expect(await explained(lab, to)).to.include(`The ERP has it in place of ${from}, since then`);
+    expect(await story(lab, from)).to.include(`The ERP has ${to} in its place since then: it goes on under that key`);
+    expect(await story(lab, to)).to.include(`The ERP has it in place of ${from}, since then`);
     expect(
       await kit.store.read('look', (tx) => findRecords(tx, from, { by: 'key', entity: 'order', sources: [] })),
     ).to.have.length(1);
@@ -118,7 +116,7 @@ onAnyLab('an order that says which one it goes on for', (kit) => {
     expect(await kit.rows('SELECT state FROM outbox_message WHERE source_key=?', [String(id)])).to.deep.equal([
       { state: 'superseded' },
     ]);
-    expect(await explained(lab, to)).to.include('At the service');
+    expect(await story(lab, to)).to.include('At the service');
   });
 
   it('goes on for one that may have reached the service, with its key and bytes', async () => {
@@ -251,7 +249,7 @@ onAnyLab('an order that says which one it goes on for', (kit) => {
     await works(lab);
     expect(await boundTo(serviceId)).to.deep.equal([from]);
     expect(lab.sandbox.ledger().orders).to.have.length(4);
-    expect(await explained(lab, to)).to.include('At the service');
+    expect(await story(lab, to)).to.include('At the service');
   });
 
   it('is sent once its row can be sent, after the unsent one that it replaces was closed', async () => {
@@ -287,7 +285,7 @@ onAnyLab('an order that says which one it goes on for', (kit) => {
     expect(lab.sandbox.ledger().orders).to.have.length(4);
     expect(await boundTo(serviceId)).to.deep.equal([from]);
     await works(lab);
-    expect(await explained(lab, from)).to.include(`The ERP has ${to} in its place`);
+    expect(await story(lab, from)).to.include(`The ERP has ${to} in its place`);
   });
 
   it('is shown by a dry run as the change that it is', async () => {
@@ -372,7 +370,7 @@ onAnyLab('a customer that was merged', (kit) => {
       [kept, 'merge'],
     ]);
     const about = { entity: 'customer', sourceKey: gone ?? '', erpIdentity: '' } as const;
-    const { words } = await explainRecord(lab.context, about, () => 'then');
+    const { words } = await explained(lab.context, about, () => 'then');
     expect(words.why.join()).to.include(`The ERP has ${kept} in its place since then: it stays a record of its own`);
   });
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { explainRecord } from '../../../src/operator/explain-record.js';
 import { claimLookUps } from '../../../src/outbound/deliver/claim-look-ups.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
 import { readClock } from '../../../src/store/clock.js';
+import { explained } from '../../support/explained.js';
 import { onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { withMethod } from '../../support/jobs/with-method.js';
 import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
@@ -127,7 +127,7 @@ onAnyLab('what can not be resent is looked up at the service', (kit) => {
     expect(order).to.include({ state: 'parked', park_class: 'conflict' });
     const about = { entity: 'order', sourceKey: String(order?.source_key), erpIdentity: '' } as const;
     const advice = async ({ context } = lab) => {
-      const { words } = await explainRecord(context, about, String);
+      const { words } = await explained(context, about, String);
       return words.todo.map(({ text }) => text).join(' ');
     };
     expect(await advice()).to.include('service.endpoints.lookUpOrder');

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { type PullResult, pull } from '../../../src/inbound/invoices/pull.js';
 import { legacy } from '../../../src/model/facts/fact.js';
-import { describeStory } from '../../../src/operator/describe-story.js';
 import { tellStory } from '../../../src/operator/tell-story.js';
 import { deliver } from '../../../src/outbound/deliver/deliver.js';
 import { pauseLane } from '../../../src/store/lane-pauses.js';
+import { describeStory } from '../../../src/telling/describe-story.js';
 import { forged } from '../../support/forged.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import {

@@ -16,6 +16,7 @@ import {
   statesOf,
 } from '../../support/jobs/service-of.js';
 import { sandboxLookUps } from '../../support/sandbox-look-ups.js';
+import { refusalOf } from '../../support/told.js';
 
 const { lookUpOrder } = sandboxLookUps;
 
@@ -248,10 +249,10 @@ onAnyLab('the profile of a service', (kit) => {
     await kit.store
       .transaction('bind', (tx) => bindEnvironment(tx, 'production'))
       .catch((error: Error) => {
-        refusal = error.message;
+        refusal = refusalOf(error);
       });
     expect(refusal).to.equal(
-      'service.environment is production, but the store belongs to the sandbox environment; give production a store of its own (settings under `store`).',
+      'the store belongs to the sandbox environment; give production a store of its own (settings under `store`)',
     );
   });
 });

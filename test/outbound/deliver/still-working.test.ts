@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Fact } from '../../../src/model/facts/fact.js';
 import { planAction } from '../../../src/operator/actions/message-actions.js';
-import { explainRecord } from '../../../src/operator/explain-record.js';
 import { tell } from '../../../src/words/words.js';
+import { explained } from '../../support/explained.js';
 import { type LabOptions, onAnyLab } from '../../support/jobs/job-lab.js';
 import { leftIn } from '../../support/jobs/left-in.js';
 import { type OrderFate, type SlowService, slowLookUp, startSlowService } from '../../support/slow-service.js';
@@ -98,7 +98,7 @@ onAnyLab('a service without keys that is still working on a request which Waybil
     expect(message.next_attempt_at).to.be.above(Date.now());
 
     const about = { entity: 'order' as const, sourceKey: message.source_key, erpIdentity: lab.reader.identity() };
-    const { words } = await explainRecord(lab.context, about, String);
+    const { words } = await explained(lab.context, about, String);
     expect(words.why.join('\n')).to.contain(`Next look-up at ${message.next_attempt_at}`);
     expect(words.why.join('\n')).to.contain('the service may still be working on the last request');
 

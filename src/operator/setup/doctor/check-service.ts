@@ -3,12 +3,12 @@ import { isIP, connect as plainConnect, type Socket } from 'node:net';
 import { rootCertificates, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import type { Settings } from '../../../config/settings.js';
 import { invoicePagePlaces } from '../../../inbound/invoices/invoice-page.js';
+import type { Fact } from '../../../model/facts/fact.js';
 import type { JobContext } from '../../../ops/job-context.js';
 import { recallRequests, tryNewCredential } from '../../../outbound/deliver/lane-keeper.js';
 import { ServiceLease } from '../../../outbound/deliver/service-lease.js';
 import { ServiceReads } from '../../../outbound/deliver/service-reads.js';
 import type { ServiceClient } from '../../../service/service-client.js';
-import { tell } from '../../../words/words.js';
 import { type Finding, findingsOf } from './finding.js';
 
 const finding = findingsOf('service');
@@ -138,30 +138,34 @@ export async function askService(context: JobContext, client: ServiceClient): Pr
     });
     if ('value' in asked)
       return [finding('ok', 'The service takes the credential: it has answered a question for one invoice.')];
-    return [judgeAnswer({ ...asked, noAnswer: tell(asked.noAnswer) })];
+    return [judgeAnswer(asked)];
   } finally {
     await lease.release();
   }
 }
 
 /** Pure. @param verdict what the judge made of the answer */
-export function judgeAnswer({ noAnswer, verdict }: { noAnswer: string; verdict: string }): Finding {
-  if (verdict === 'unauthorised')
-    return finding(
-      'error',
-      `The service refuses the credential: ${noAnswer}`,
-      'Compare service.tokenFile, or service.oauth, with what the service gave you',
-    );
-  if (verdict === 'not_sent') return finding('warning', `The question was not sent: ${noAnswer}`, 'waybill status');
-  if (verdict === 'throttled')
-    return finding(
-      'note',
-      `The service asks for patience: ${noAnswer}`,
-      'Compare service.limits with what the service allows',
-    );
-  return finding(
-    'error',
-    `The service did not answer a question for one invoice: ${noAnswer}`,
-    'Compare service.baseUrl and service.endpoints.listInvoices',
-  );
+export function judgeAnswer({ noAnswer, verdict }: { noAnswer: Fact; verdict: string }): Finding {
+  return { ...judgeVerdict(verdict), because: noAnswer };
+}
+
+function judgeVerdict(verdict: string): Finding {
+  switch (verdict) {
+    case 'unauthorised':
+      return finding(
+        'error',
+        'The service refuses the credential',
+        'Compare service.tokenFile, or service.oauth, with what the service gave you',
+      );
+    case 'not_sent':
+      return finding('warning', 'The question was not sent', 'waybill status');
+    case 'throttled':
+      return finding('note', 'The service asks for patience', 'Compare service.limits with what the service allows');
+    default:
+      return finding(
+        'error',
+        'The service did not answer a question for one invoice',
+        'Compare service.baseUrl and service.endpoints.listInvoices',
+      );
+  }
 }

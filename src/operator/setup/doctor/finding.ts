@@ -1,3 +1,5 @@
+import type { Fact } from '../../../model/facts/fact.js';
+
 /** error: it does not work. warning: it works, and will hurt. note: worth knowing. ok: looked at, and well. */
 export type Severity = 'error' | 'warning' | 'note' | 'ok';
 
@@ -8,6 +10,8 @@ export interface Finding {
   part: Part;
   severity: Severity;
   what: string;
+  /** The reason that somebody else gave. */
+  because?: Fact;
   /** Settings, statements or commands, one a line. */
   todo: string[];
 }

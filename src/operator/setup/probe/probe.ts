@@ -26,6 +26,8 @@ export interface ProbeOptions extends RecordOptions {
   /** The number of reads at once, to hear "slow down". */
   burst?: number | undefined;
   signal: AbortSignal;
+  /** The sentence for a reason. */
+  tell: Budget['tell'];
   onStep?: (step: string) => void;
 }
 
@@ -64,7 +66,7 @@ export async function probe(
   if (!(lease instanceof ServiceLease)) return { holder: lease.holder };
   try {
     await recallRequests(context, client.rateLimiter, lease);
-    const budget = newBudget(context);
+    const budget = newBudget(context, options.tell);
     const questions = new Questions(context, client, lease, budget, options.signal);
     const cleaning = new Questions(context, client, lease, budget);
     return await askAll(prepare(context, questions, budget.throttled, options), cleaning, budget, options);

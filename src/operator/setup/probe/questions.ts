@@ -1,3 +1,4 @@
+import type { Fact } from '../../../model/facts/fact.js';
 import type { ReadAnswer } from '../../../model/verdict.js';
 import type { JobContext } from '../../../ops/job-context.js';
 import { endAttempts, endUnrecorded, intendRead } from '../../../outbound/deliver/attempts.js';
@@ -7,7 +8,6 @@ import { SendGate } from '../../../outbound/deliver/send-gate.js';
 import type { ServiceLease } from '../../../outbound/deliver/service-lease.js';
 import type { ProbeAnswer, ProbeRequest, ServiceClient } from '../../../service/service-client.js';
 import type { Tx } from '../../../store/store.js';
-import { tell } from '../../../words/words.js';
 import type { Evidence } from './evidence.js';
 
 /** The probe can not go on. Its findings so far stand. */
@@ -31,10 +31,12 @@ export interface Budget {
   requests: number;
   endsAtMs: number;
   throttled: Evidence[];
+  /** The report of a probe quotes reasons. */
+  tell: (fact: Fact) => string;
 }
 
-export function newBudget({ clock }: JobContext): Budget {
-  return { requests: 0, endsAtMs: clock.monotonicMs() + longestMs, throttled: [] };
+export function newBudget({ clock }: JobContext, tell: Budget['tell']): Budget {
+  return { requests: 0, endsAtMs: clock.monotonicMs() + longestMs, throttled: [], tell };
 }
 
 /** Asks the service, every request on record before and after; see `ServiceReads`. */
@@ -100,7 +102,7 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
     try {
       const { verdict } = await this.#exchange.run(this, { what, asked, attemptId }, send, {});
       const isAnswered = verdict.kind === 'read' || answer !== null;
-      const problem = !isAnswered && 'reason' in verdict ? tell(verdict.reason) : null;
+      const problem = !isAnswered && 'reason' in verdict ? this.budget.tell(verdict.reason) : null;
       return { evidence: { what, asked, answer, problem }, notSent: verdict.kind === 'not_sent' };
     } catch (error) {
       this.lease.unrecordedReads.add(attemptId);

@@ -9,12 +9,13 @@ import {
 } from '../../../../src/operator/setup/probe/probe.js';
 import { proposalOf } from '../../../../src/operator/setup/probe/proposal.js';
 import { pauseLane } from '../../../../src/store/lane-pauses.js';
+import { tell } from '../../../../src/words/words.js';
 import { behaviour, eachStore, useStore } from '../../../store/stores.js';
 import { type Lab, type LabKit, onAnyLab, useLab, withServiceLease } from '../../../support/jobs/job-lab.js';
 import type { Tree } from '../../../support/merge-settings.js';
 import { services } from './sandboxes.js';
 
-const quiet = { prefix: 'WAYBILL-PROBE', customer: {}, order: {}, headers: [], fields: [] };
+const quiet = { prefix: 'WAYBILL-PROBE', customer: {}, order: {}, headers: [], fields: [], tell };
 
 async function probed(lab: Lab, options: Partial<ProbeOptions> = {}): Promise<ProbeResult> {
   const result = await probe(lab.context, lab.client, { ...quiet, signal: new AbortController().signal, ...options });

@@ -1,7 +1,7 @@
 import type { AuditLine } from '../audit/read-audit.js';
 import type { Fact } from '../model/facts/fact.js';
+import type { RecordStory, StoryAttempt } from '../operator/tell-story.js';
 import { tell, tellWhole } from '../words/words.js';
-import type { RecordStory, StoryAttempt } from './tell-story.js';
 
 interface TimelineEntry {
   at: number;

@@ -1,29 +1,20 @@
 import type { Fact } from '../model/facts/fact.js';
 import { shellWord } from '../model/shell-word.js';
+import type { Circumstances } from '../operator/explain-record.js';
+import type { RecordStory, StoryCustomer, StoryMessage } from '../operator/tell-story.js';
 import type { Adoption } from '../outbound/outbox/adoptions.js';
 import { keyKnownUntil, mayBeForgotten } from '../outbound/outbox/idempotency-key.js';
 import { isOtherRecord } from '../outbound/outbox/message.js';
-import { type LanePause, laneArguments } from '../store/lane-pauses.js';
+import { laneArguments } from '../store/lane-pauses.js';
 import type { Reader } from '../words/sentence.js';
 import { remedyForPause, tellPause } from '../words/tell-pause.js';
 import { remedyFor, tell } from '../words/words.js';
-import type { OperatorContext } from './actions/decide-message-action.js';
+import { boundInWords } from './is-it-there.js';
 import { replacedInWords } from './story-timeline.js';
-import type { RecordStory, StoryCustomer, StoryMessage } from './tell-story.js';
-import { boundInWords } from './values/is-it-there.js';
 
-interface StoryContext extends Pick<OperatorContext, 'keyLifetimeMs' | 'maxProcessingMs'> {
-  /** The service can be asked for an order. */
-  canLookUpOrders: boolean;
-  time: (ms: number) => string;
-  nowMs: number;
-  /** The pauses that hold delivery now. */
-  pauses: readonly LanePause[];
-  /** Why nothing may be delivered to this service yet, or null. */
-  notLive: Fact | null;
-}
+type StoryContext = Circumstances & Reader;
 
-interface StoryInWords {
+export interface StoryInWords {
   /** The record's place now, in one sentence. */
   where: string;
   /** The causes of its wait: a sentence each; the first one is the first to look at. */

@@ -1,17 +1,18 @@
 import type { Settings } from '../config/settings.js';
+import type { Explanation } from '../operator/explain-record.js';
+import { amountWithCurrency } from '../operator/format.js';
+import type { OrderAtService, RecordStory } from '../operator/tell-story.js';
 import { tell } from '../words/words.js';
-import type { Explanation } from './explain-record.js';
-import { amountWithCurrency } from './format.js';
-import type { OrderAtService, RecordStory } from './tell-story.js';
-import { isItThere } from './values/is-it-there.js';
+import type { StoryInWords } from './describe-story.js';
+import { isItThere } from './is-it-there.js';
 
 /** The head of a record’s story: its name, and the facts that are known of it now, a name and its texts a line. Pure. */
 export function describeHead(
-  { story, words, currency }: Pick<Explanation, 'story' | 'words' | 'currency'>,
+  { story, currency }: Pick<Explanation, 'story' | 'currency'>,
+  { where, why }: Pick<StoryInWords, 'where' | 'why'>,
   settings: Pick<Settings, 'amounts' | 'service'>,
   time: (ms: number) => string,
 ): { title: string; rows: (readonly [name: string, ...texts: string[]])[] } {
-  const { where, why } = words;
   const { entity, sourceKey, number, binding } = story;
   const kind = entity === 'order' ? 'Order' : 'Customer';
   const title = number === null ? `${kind} ${sourceKey}` : `${kind} ${number} (key ${sourceKey} in the ERP)`;

@@ -1,6 +1,6 @@
-import type { SaidBinding } from '../../outbound/outbox/binding-holders.js';
-import { tell } from '../../words/words.js';
-import type { RecordStory, StoryMessage } from '../tell-story.js';
+import type { RecordStory, StoryMessage } from '../operator/tell-story.js';
+import type { SaidBinding } from '../outbound/outbox/binding-holders.js';
+import { tell } from '../words/words.js';
 
 /** Tells if the service has the record, and on what evidence. */
 export interface Presence {

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { stringify } from 'csv-stringify/sync';
-import type { JobContext } from '../../ops/job-context.js';
-import { findingCauses } from '../../words/en/reconcile.js';
-import { amountWithCurrency } from '../format.js';
-import { type Finding, listFindings, listSums, type Reconciliation } from './reconcile-rows.js';
-import { detailOf, proofOf } from './summary.js';
-import { type DaySum, totalsByCurrency } from './sums.js';
+import { amountWithCurrency } from '../operator/format.js';
+import { type Finding, listFindings, listSums, type Reconciliation } from '../operator/reconcile/reconcile-rows.js';
+import { detailOf, proofOf } from '../operator/reconcile/summary.js';
+import { type DaySum, totalsByCurrency } from '../operator/reconcile/sums.js';
+import type { JobContext } from '../ops/job-context.js';
+import { findingCauses } from '../words/en/reconcile.js';
+import { tell } from '../words/words.js';
 
 export interface ReportParts extends Pick<JobContext, 'store' | 'settings'> {
   /** Makes a text from outside harmless, and takes secrets out of it. */
@@ -42,19 +43,6 @@ const findingColumns = [
   'difference',
 ];
 const sumColumns = ['day', 'currency', 'erpRecords', 'erpTotal', 'serviceRecords', 'serviceTotal', 'difference'];
-
-/** The form of a comparison's dates in names of files: `2026-10`, or both ends. Pure. */
-export function periodOf({ asks: { from, to } }: Pick<Reconciliation, 'asks'>): string {
-  const [, year = '', nth = ''] = /^(\d{4})-(\d\d)-01$/.exec(from ?? '') ?? [];
-  if (year !== '' && to === nextMonth(Number(year), Number(nth))) return `${year}-${nth}`;
-  if (from === null && to === null) return 'all';
-  return [from ?? 'begin', to ?? 'now'].map((end) => end.replace(/[^\d-]+/g, '-')).join('_');
-}
-
-/** The first day of the month after this one. Pure. */
-export function nextMonth(year: number, month: number): string {
-  return month === 12 ? `${year + 1}-01-01` : `${year}-${String(month + 1).padStart(2, '0')}-01`;
-}
 
 export type ReportEnd = '-differences.csv' | '-sums.csv' | '.html';
 
@@ -119,7 +107,7 @@ async function* pagesOf({ store }: ReportParts, run: Reconciliation): AsyncGener
     const last = page.at(-1);
     if (!last) return;
     afterId = last.id;
-    yield page.map((one) => ({ ...one, key: one.sourceKey, difference: detailOf(one) }));
+    yield page.map((one) => ({ ...one, key: one.sourceKey, difference: tell(detailOf(one)) }));
   }
 }
 
@@ -160,7 +148,7 @@ function pageStart(
     ['Agree', `${tally.same}`],
     ['Differ', `${missing} missing, ${different} different, ${extra} extra`],
     ['Not judged', `${unjudged}`],
-    ['Proof', proofOf(run)],
+    ['Proof', tell(proofOf(run))],
     ...files.map(({ name, rows, sha256 }): [string, string] => ['File', `${name}: ${rows} rows, SHA-256 ${sha256}`]),
   ];
   return `<!doctype html>
