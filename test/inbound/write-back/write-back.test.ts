@@ -473,8 +473,6 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
         'it is pending as before after writeBack.orders.clearPending ran with :changed_at',
       );
       expect((await office.alerts()).join()).to.include('write-back.refused: 2 orders could not be written back');
-      const fact = refusals.find((row) => row.record_key === two);
-      expect(String(fact?.refusal)).to.match(/Correct the statement\.$/);
       // The remedy: the statement of `office` is right, and another one is tried at once.
       await office.pass();
       expect((await sent()).length).to.equal((await bound()).length);
