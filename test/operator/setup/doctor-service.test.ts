@@ -7,6 +7,7 @@ import { sampleErpMapping } from '../../../src/lab/sample-erp/create-sample-erp.
 import { pauseJobs } from '../../../src/operator/actions/pause-jobs.js';
 import { askService, checkConnection } from '../../../src/operator/setup/doctor/check-service.js';
 import { ServiceLease } from '../../../src/outbound/deliver/service-lease.js';
+import { tell } from '../../../src/words/words.js';
 import { Authority } from '../../support/certificates.js';
 import { onAnyLab } from '../../support/jobs/job-lab.js';
 import { useTempDir } from '../../support/temp-dir.js';
@@ -50,7 +51,7 @@ onAnyLab('the doctor’s question to the service', (kit) => {
     await pauseJobs(lab.context, ['pull'], 'stocktaking');
     const [held] = await askService(lab.context, lab.client);
     expect(held?.severity).to.equal('warning');
-    expect(held?.what).to.contain('stocktaking');
+    expect(held?.because && tell(held.because)).to.contain('stocktaking');
     const lease = await ServiceLease.acquire(lab.another({ actor: 'daemon@erp-host:1' }).context);
     const [busy] = await askService(lab.context, lab.client);
     expect(busy?.what).to.contain('daemon@erp-host:1 talks to the service right now');
