@@ -4,7 +4,6 @@ import { ErpError } from '../erp/erp-reader.js';
 import { Refused } from '../model/facts/failure.js';
 import { version } from '../model/version.js';
 import { FileError } from '../store/whole-file.js';
-import { tell } from '../words/words.js';
 import { exitCode, UsageError } from './exit-code.js';
 import { write, writeError } from './terminal/streams.js';
 
@@ -91,9 +90,15 @@ export async function run(argv: readonly string[], loaded = () => {}): Promise<n
   } catch (error) {
     // Commander has printed its own message already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.done : exitCode.usage;
-    printError(error);
+    printError(error instanceof Refused ? await inWords(error) : error);
     return isWrongUsage(error) ? exitCode.usage : exitCode.failed;
   }
+}
+
+/** The sentence of a refusal. The words are loaded here: `--version` needs none. */
+async function inWords({ fact }: Refused): Promise<string> {
+  const { tell } = await import('../words/words.js');
+  return tell(fact);
 }
 
 /** Wrong settings or arguments. Some show only when the ERP is read: a mapping that it contradicts, an impossible key. */
@@ -113,7 +118,6 @@ export function printError(error: unknown): void {
 function describe(error: unknown): readonly string[] {
   if (!(error instanceof Error)) return [String(error)];
   if ((error instanceof ConfigurationError || error instanceof ErpError) && error.lines) return error.lines;
-  if (error instanceof Refused) return [tell(error.fact)];
   // A bug of ours needs its stack to be found. Every foreseen error has a name of its own and says what to do.
   const isBug = /^(Type|Range|Reference|Syntax)?Error$/.test(error.name);
   const frames = isBug ? (error.stack ?? '').split('\n').filter((line) => /^ +at /.test(line)) : [];
