@@ -55,7 +55,7 @@ export async function explainRecord(
   });
 }
 
-/** What capture has read so far, which may be why nothing is known of a record. */
+/** The extent of what capture has read so far; a record beyond it is not known yet. */
 export async function readCaptured({ store, settings }: JobContext, entity: Entity) {
   return store.read('read the cursor', async (tx) => ({
     cursor: await readCursor(tx, inSource(entity, settings.source)),

@@ -62,7 +62,7 @@ interface RunFacts {
   list_not_read: NoData;
   list_proven: { passes: number; pages: number };
   list_not_proven: { passes: number; pages: number; reason: PartFact | null };
-  /** What is proven where no list was read. `subject`: orders or customers. */
+  /** The proof where no list was read. `subject`: orders or customers. */
   none_asked: { subject: string };
   /** `isAll`: each that Waybill knows there was asked for, and the service did not show `unread` of them. */
   known_asked: { subject: string; isAll: boolean; unread: number };

@@ -2,7 +2,7 @@ import type { Outside } from '../outside.js';
 import type { Entity } from '../record.js';
 import type { FactOf, NoData, PartFact } from './fact-of.js';
 
-/** What a person agreed to when the store went live. */
+/** The parts of a person's agreement when the store went live. */
 export type LiveTerm = 'installation' | 'environment' | 'machine' | 'erp' | 'service' | 'orders';
 
 /** The columns of which database the keys of records are. */
@@ -52,7 +52,7 @@ export interface WorkFacts {
   };
   rekey_unfinished: { entity: Entity };
 
-  /** How the loss of a store, or an older copy of it, was noticed. */
+  /** The sign by which the loss of a store, or an older copy of it, was noticed. */
   store_unwitnessed: NoData;
   store_before_recovery: { until: number };
   store_is_another: { until: number };

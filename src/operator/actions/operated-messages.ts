@@ -230,7 +230,7 @@ async function bindResolved(
     words: { status: null, total: null },
   }));
   await bindRecords(tx, bindings, holders, nowMs);
-  // What a person found, others may have made.
+  // Others may have made the record that a person found.
   if (claims.some(({ entity, sourceKey }) => !holders.isBound(entity, sourceKey))) await noteBesideFirstKey(tx);
   await closeBindings(
     tx,

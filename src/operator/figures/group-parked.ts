@@ -9,7 +9,7 @@ import { placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import type { FoundRecord } from '../find-records.js';
 
-/** What parked messages have in common: the class, and the reason without its numbers, as a hash that holds nobody’s data. */
+/** The likeness of parked messages: the class, and the reason without its numbers, as a hash that holds nobody’s data. */
 export interface Cause {
   parkClass: ParkClass | null;
   reasonHash: string;

@@ -82,7 +82,7 @@ export function proofOf({ subject, phase, tally }: Reconciliation): Fact {
   return { code: 'known_asked', subject, isAll: phase !== 'known', unread };
 }
 
-/** What stands against a record. */
+/** The objections to a record. */
 export function detailOf({ fields, reason }: Pick<Finding, 'fields' | 'reason'>): Fact {
   return fields.length > 0 ? { code: 'values_differ', fields } : reason;
 }

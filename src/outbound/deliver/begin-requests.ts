@@ -18,7 +18,7 @@ const mostInVain = 5;
 /** Look-ups under way at once: they are few. */
 const maxLookUps = 50;
 
-/** What a delivery is made of. */
+/** The parts of a delivery. */
 export interface DeliveryParts {
   context: JobContext;
   client: ServiceClient;
