@@ -32,7 +32,7 @@ export async function deliver(
 
 type GateState = Awaited<ReturnType<SendGate['lately']>>;
 
-/** What stays the same for all steps of a turn, and what they have found out. */
+/** The facts that stay the same for all steps of a turn, and the findings of those steps. */
 interface Turn {
   gate: GateState;
   stuck: Fact | null;
@@ -159,7 +159,7 @@ class Delivery {
       // A kill makes doubtful what has ended and is not on record yet, too.
       most: Math.max(target, mostUnsettled(allowed, held)),
       atOnce,
-      sinceFilledMs: this.#requests.sinceClaimedMs,
+      sinceClaimedMs: this.#requests.sinceClaimedMs,
       // A probe takes what is not due yet, and a dispatcher of its own may know of more.
       isNothingDue: this.#waits.nothingDue && !isProbing && options.dispatcher === undefined,
       lookedForMs: context.clock.monotonicMs() - lookedAtMs,

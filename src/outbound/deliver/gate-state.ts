@@ -7,7 +7,7 @@ import { recoveryProblem } from '../recovery/store-witness.js';
 import { goLiveProblem } from './go-live.js';
 import type { ServiceLease } from './service-lease.js';
 
-/** What the store says to a request that wants to leave. */
+/** The store's answer to a request that wants to leave. */
 export interface GateState {
   pauses: readonly LanePause[];
   /** Why a production service may not be written to, or null. */

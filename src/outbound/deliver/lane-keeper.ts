@@ -52,7 +52,7 @@ export class LaneKeeper {
     private readonly node: { name: string; way: NodeWay } | null = null,
   ) {}
 
-  /** How long the service still wants us to wait. A timer may end a moment early, and the gate would still be shut. */
+  /** The rest of the wait that the service asked for. A timer may end a moment early, and the gate would still be shut. */
   throttledForMs(nowMs: number): number {
     const { throttledUntil } = this.#health;
     return throttledUntil === null ? 0 : Math.max(0, throttledUntil + 1 - nowMs);

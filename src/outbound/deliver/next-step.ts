@@ -8,7 +8,7 @@ export const idlePollMs = 2_000;
 /** The interval at which it looks for news while a backlog is under way, and for its turn to probe. */
 export const newsPollMs = 100;
 
-/** What delivery sees at a step of its turn: all facts that the next step depends on. */
+/** All facts that the next step of a turn depends on, as they are now. */
 export interface Snapshot {
   /** Ends when nothing is due any more (`sync`); otherwise it goes on until it is stopped (`daemon`). */
   untilDrained: boolean;
@@ -36,14 +36,14 @@ export interface Snapshot {
   target: number;
   most: number;
   atOnce: number;
-  sinceFilledMs: number;
+  sinceClaimedMs: number;
   /** The store was looked through, and nothing has come due since. */
   isNothingDue: boolean;
   /** The time since it began to look for messages to send. */
   lookedForMs: number;
 }
 
-/** What delivery has found out in this turn by asking; absent: it has not asked yet. */
+/** The answers that delivery has got in this turn; absent: it has not asked yet. */
 export interface Findings {
   /** Another node needs this one's places. */
   lacksPlace?: boolean;
@@ -90,8 +90,8 @@ const nextTurn: Step = { do: 'next_turn' };
 
 /**
  * The next step of delivery. Pure.
- * @param now what is so at this moment
- * @param found what this turn has found out
+ * @param now the facts at this moment
+ * @param found the answers that this turn has got
  */
 export function nextStep(now: Snapshot, found: Findings): Step {
   if (now.stuck) return { do: 'end', why: now.stuck };
@@ -109,7 +109,7 @@ function whileBlocked(now: Snapshot, { reason, forMs }: NonNullable<Snapshot['bl
   return { do: 'wait', ms: atMostAPoll(forMs), pausedForMs: forMs };
 }
 
-/** What has to be so before anything is claimed; null: it is. */
+/** The step that has to come before a claim; null: none does. */
 function beforeClaim(now: Snapshot, found: Findings): Step | null {
   // A message that is claimed now could not leave, and would be given back at once. On a full or broken disk that lasts.
   if (!now.mayStartRequest) return { do: 'wait', ms: idlePollMs };
@@ -128,13 +128,13 @@ function beforeClaim(now: Snapshot, found: Findings): Step | null {
   return found.hasProbeTurn ? null : { do: 'wait', ms: newsPollMs };
 }
 
-function untilThereIsRoom({ target, most, underWay, patient, sinceFilledMs, ...now }: Snapshot): Step | null {
+function untilThereIsRoom({ target, most, underWay, patient, sinceClaimedMs, ...now }: Snapshot): Step | null {
   // Half a batch at least, so that claims are few and the pipeline never runs dry.
   if (underWay > target / 2) return { do: 'wait', ms: pollMs, count: Math.floor(target / 2) };
   if (roomOf({ target, most, underWay, ...now }) < target / 4)
     return { do: 'wait', ms: pollMs, count: -1, all: Math.floor(most - target / 4) };
   // While a backlog is under way, only news is worth a look.
-  const earlyMs = newsPollMs - sinceFilledMs;
+  const earlyMs = newsPollMs - sinceClaimedMs;
   if (patient > target / 4 && earlyMs > 0) return { do: 'wait', ms: earlyMs, count: Math.floor(underWay / 2) };
   return null;
 }

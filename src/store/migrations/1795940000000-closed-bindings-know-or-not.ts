@@ -9,7 +9,7 @@ const checks = {
 };
 
 /**
- * Of a key that a record has left, `closed_binding` knows no id of the service, and no revision of a removed record: NULL says so,
+ * `closed_binding` knows no id of the service for a key that a record has left, and no revision of a removed record: NULL says so,
  * where '' and 0 did. No expansion: an earlier version would still write those. Each step may run twice, since MySQL and MariaDB
  * commit each statement that changes the schema.
  */

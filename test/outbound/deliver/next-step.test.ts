@@ -18,39 +18,45 @@ const idle: Snapshot = {
   target: 32,
   most: 500,
   atOnce: 125,
-  sinceFilledMs: 1_000,
+  sinceClaimedMs: 1_000,
   isNothingDue: false,
   lookedForMs: 5,
 };
 
-const count = fc.nat({ max: 600 });
+/** Mostly false, so that many turns come as far as a claim. */
+const seldom = fc.constantFrom(false, false, false, true);
+const often = seldom.map((is) => !is);
+const count = fc.oneof(fc.nat({ max: 20 }), fc.nat({ max: 600 }));
 const anyTime = fc.oneof(fc.nat({ max: 100_000 }), fc.constant(Number.POSITIVE_INFINITY));
 const anySnapshot: fc.Arbitrary<Snapshot> = fc
   .record({
     untilDrained: fc.boolean(),
     retryHorizonMs: fc.nat({ max: 60_000 }),
     stuck: fc.constantFrom(null, null, null, { code: 'stopping' } as const),
-    blocked: fc.option(fc.record({ reason: fc.constant({ code: 'lease_ending' } as const), forMs: anyTime })),
+    blocked: fc.oneof(
+      { weight: 3, arbitrary: fc.constant(null) },
+      fc.record({ reason: fc.constant({ code: 'lease_ending' } as const), forMs: anyTime }),
+    ),
     isClockSet: fc.boolean(),
-    mayStartRequest: fc.boolean(),
+    mayStartRequest: often,
     isAtRest: fc.boolean(),
-    isLimitUsedUp: fc.boolean(),
-    isProbing: fc.boolean(),
+    isLimitUsedUp: seldom,
+    isProbing: seldom,
     underWay: count,
     patient: count,
     unsettled: count,
     target: fc.integer({ min: 2, max: 500 }),
     most: count,
     atOnce: fc.integer({ min: 1, max: 125 }),
-    sinceFilledMs: anyTime,
-    isNothingDue: fc.boolean(),
+    sinceClaimedMs: anyTime,
+    isNothingDue: seldom,
     lookedForMs: fc.nat({ max: 5_000 }),
   })
   .map((one) => ({ ...one, most: Math.max(one.target, one.most), patient: Math.min(one.patient, one.underWay) }))
   // A dispatcher's probe takes what is not due, so that it never has nothing to do.
   .map((one) => ({ ...one, isNothingDue: one.isNothingDue && !one.isProbing }));
 
-/** What the world may answer to a step, drawn anew for each run. */
+/** The world's answers to the steps, drawn anew for each run. */
 interface World {
   lacksPlace: boolean;
   isPausedForLimit: boolean;
@@ -62,7 +68,7 @@ interface World {
   isStopped: boolean;
 }
 const anyWorld: fc.Arbitrary<World> = fc.record({
-  lacksPlace: fc.boolean(),
+  lacksPlace: seldom,
   isPausedForLimit: fc.boolean(),
   hasProbeTurn: fc.boolean(),
   begun: fc.nat({ max: 2 }),

@@ -266,7 +266,7 @@ export class Membership {
     return { rests: trouble.cause, cannotSend: trouble.reason, part: mayTry ? 'tries' : 'rests' };
   }
 
-  /** What every node has met is the service's: then it is paused for all of them. */
+  /** Pauses the service for all nodes once each of them has met the same trouble: then it is the service's. */
   async #pauseAll(tx: Tx, me: NodeRow, alive: readonly NodeRow[]): Promise<void> {
     const { trouble } = this.way;
     const others = alive.filter((row) => row !== me).map((row) => shareOf(row) ?? {});
