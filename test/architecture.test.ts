@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix, sep } from 'node:path';
 import { expect } from 'chai';
-import { databaseKinds } from '../src/config/sections/database-server.js';
+import { databaseKinds } from '../src/config/sections/database-kinds.js';
 import { projectRoot } from './support/project-root.js';
 import { sourceImports, staticImports } from './support/source-imports.js';
 
@@ -126,7 +126,7 @@ describe('the arrows between the parts of Waybill', () => {
   });
 
   it('leave what differs between databases to db/ and to the settings: no other room asks which one it is', () => {
-    const own = /^(db\/\w+|lab)\/|^config\/sections\/database-server\.ts$|^model\/database-place\.ts$/;
+    const own = /^(db\/\w+|lab)\/|^config\/sections\/database-(server|kinds)\.ts$|^model\/database-place\.ts$/;
     const elsewhere = sources.filter((file) => !own.test(file));
     // To make a store or a sample in a file is no question.
     const asks =

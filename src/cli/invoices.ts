@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { lastPullInWords } from '../daemon/describe-status.js';
+import { lastPullInWords } from '../daemon/status-lines.js';
 import {
   type InvoiceSheet,
   type ListedInvoice,

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { type App, openApp } from '../app.js';
-import { type Ago, agoFormatter, describeStatus } from '../daemon/describe-status.js';
-import { checkStatus, readStatus, type Status } from '../daemon/read-status.js';
+import { checkStatus } from '../daemon/check-status.js';
+import { readStatus, type Status } from '../daemon/read-status.js';
+import { type Ago, agoFormatter, describeStatus } from '../daemon/status-lines.js';
 import { shorten } from '../operator/format.js';
 import { messageStates } from '../outbound/outbox/message.js';
 

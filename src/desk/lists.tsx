@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditFilter } from '../audit/read-audit.js';
 import type { Settings } from '../config/settings.js';
-import { lastPullInWords } from '../daemon/describe-status.js';
+import { lastPullInWords } from '../daemon/status-lines.js';
 import { entities } from '../model/record.js';
 import { recordsInAudit } from '../operator/find-records.js';
 import { isoFormatter } from '../operator/format.js';

@@ -2,11 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import { dialectOfSource } from '../db/databases.js';
-import { storeRetry } from '../db/failures.js';
 import { inTime } from '../db/server.js';
 import type { DriverError, SqlValue, StoreDialect, StoreSession } from '../db/store-dialect.js';
 import type { WriteBackKind } from '../model/write-back.js';
 import { StoreError, StoreMoved, StoreWentBack } from './store-error.js';
+import { type End, maxTries, mayRunAgain, rollBack, transact } from './transaction.js';
 
 export type { SqlValue } from '../db/store-dialect.js';
 
@@ -45,14 +45,6 @@ export interface Tx {
   /** Inserts one row and returns its id. */
   insertReturningId(sql: string, parameters?: readonly SqlValue[]): Promise<number>;
 }
-
-const maxTries = 10;
-
-/**
- * The time after its first try for which a call is run again: while another process writes to the SQLite file, or holds
- * a lock.
- */
-const patienceMs = 10_000;
 
 /** The stores whose call is under way here. Only where it is guarded: on Node 20 an instance slows every promise down, for ever. */
 let storesInside: AsyncLocalStorage<readonly Store[]> | null = null;
@@ -121,7 +113,11 @@ export class Store {
   /** Runs `work` in one transaction; reruns all of it when the database asks for that. `work` must have no other effects. */
   async transaction<T>(action: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     try {
-      return await this.#inLine(() => this.#withSession(action, (session) => this.#transact(session, work)));
+      return await this.#inLine(() =>
+        this.#withSession(action, (session) =>
+          transact(session, this.dialect, (ends, onFailure) => work(txOf(this, session, ends, onFailure))),
+        ),
+      );
     } catch (error) {
       if (error instanceof StoreWentBack) await this.onWentBack?.();
       throw error;
@@ -189,35 +185,6 @@ export class Store {
       await sleep(Math.random() * 20 * Math.min(tries, maxTries));
     }
   }
-
-  async #transact<T>(session: StoreSession, work: (tx: Tx) => Promise<T>): Promise<T> {
-    for (const statement of this.dialect.begin) await session.query(statement, []);
-    const ends: ((isCommitted: boolean) => void)[] = [];
-    let isCommitted = false;
-    try {
-      let failure: unknown = null;
-      const result = await work(txOf(this, session, ends, (error) => (failure ??= error)));
-      if (failure !== null && this.dialect.failureEndsTransaction) throw failure;
-      await session.query('COMMIT', []);
-      isCommitted = true;
-      return result;
-    } catch (error) {
-      // After a lock wait timeout the transaction stays open on MySQL, and a later COMMIT would keep half of it. A rollback that
-      // fails too means that the connection is gone, and the transaction with it: the first error is the one to report.
-      await rollBack(session);
-      throw error;
-    } finally {
-      for (const end of ends) end(isCommitted);
-    }
-  }
-}
-
-async function rollBack(session: StoreSession): Promise<void> {
-  try {
-    await session.query('ROLLBACK', []);
-  } catch {
-    // The connection is gone, and the transaction with it.
-  }
 }
 
 /** A connection of TypeORM's pool. */
@@ -254,12 +221,7 @@ class SilentServer extends Error {
  * @param ends is filled with what is to be called at the end
  * @param onFailure is told of each statement that fails, whatever the caller makes of it
  */
-function txOf(
-  store: Store,
-  session: StoreSession,
-  ends: ((isCommitted: boolean) => void)[] = [],
-  onFailure?: (error: unknown) => void,
-): Tx {
+function txOf(store: Store, session: StoreSession, ends: End[] = [], onFailure?: (error: unknown) => void): Tx {
   const { dialect, writeBackKinds } = store;
   const run = async (sql: string, parameters: readonly SqlValue[] = [], nameOf?: (column: string) => string) => {
     try {
@@ -308,14 +270,4 @@ function renamed(rows: Record<string, SqlValue>[], nameOf: (column: string) => s
     for (const column in row) named[nameOf(column)] = row[column] as SqlValue;
     return named;
   });
-}
-
-/**
- * True if a call that failed is run again, whole. Pure.
- * @param elapsedMs since its first try
- */
-export function mayRunAgain(dialect: StoreDialect, error: unknown, tries: number, elapsedMs: number): boolean {
-  const { driverError = {} } = error as { driverError?: DriverError };
-  const retry = storeRetry(dialect.failures.read(driverError).cause);
-  return elapsedMs < patienceMs && (retry === 'patiently' || (retry === 'a few times' && tries < maxTries));
 }

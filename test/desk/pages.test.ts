@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
-import { describeStatus } from '../../src/daemon/describe-status.js';
-import { checkStatus, readStatus, type Status } from '../../src/daemon/read-status.js';
+import { checkStatus } from '../../src/daemon/check-status.js';
+import { readStatus, type Status } from '../../src/daemon/read-status.js';
+import { describeStatus } from '../../src/daemon/status-lines.js';
 import type { Desk } from '../../src/desk/desk.js';
 import { tightest } from '../../src/desk/monitoring/metrics.js';
 import { legacy } from '../../src/model/facts/fact.js';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import { describeStatus } from '../../src/daemon/describe-status.js';
-import { checkStatus, readStatus } from '../../src/daemon/read-status.js';
+import { checkStatus } from '../../src/daemon/check-status.js';
+import { readStatus } from '../../src/daemon/read-status.js';
+import { describeStatus } from '../../src/daemon/status-lines.js';
 import { lookAfterAlerts } from '../../src/daemon/tell-alerts.js';
 import type { Desk } from '../../src/desk/desk.js';
 import { tellForgeries } from '../../src/inbound/webhooks/receive-webhooks.js';

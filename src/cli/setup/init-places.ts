@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { settingsFrom } from '../../config/load-settings.js';
-import { databaseKinds, defaultPort, fileKind } from '../../config/sections/database-server.js';
+import { databaseKinds, defaultPort, fileKind } from '../../config/sections/database-kinds.js';
 import { readSecretFile } from '../../config/sections/secret-file.js';
 import type { Settings } from '../../config/settings.js';
 import type { Places } from '../../operator/setup/init/compose-settings.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { openApp } from '../../app.js';
-import { databaseKinds } from '../../config/sections/database-server.js';
+import { databaseKinds } from '../../config/sections/database-kinds.js';
 import type { Settings } from '../../config/settings.js';
 import { ErpError } from '../../erp/erp-reader.js';
 import type { Places } from '../../operator/setup/init/compose-settings.js';

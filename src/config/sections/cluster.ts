@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { hostAndPort } from '../../model/database-place.js';
 import { type Partly, type Report, requireSetting } from '../configuration-error.js';
-import { checkServerTls, databaseTls, fileKind, serverKinds } from './database-server.js';
+import { fileKind, serverKinds } from './database-kinds.js';
+import { checkServerTls, databaseTls } from './database-server.js';
 import type { ServiceSettings } from './service.js';
 import type { StoreSettings } from './store.js';
 import { choice, flag, group, secret, secretFile, text, textLike } from './value-types.js';

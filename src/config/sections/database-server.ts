@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isTlsRequired } from '../../model/database-place.js';
 import { type Partly, type Report, requireSetting } from '../configuration-error.js';
+import { type fileKind, isServerKind, type ServerKind, serverKinds, servers } from './database-kinds.js';
 import { group, pemFile, secret, secretFile, text, whole } from './value-types.js';
 
 /** @param credential what systemd calls the private key */
@@ -27,33 +28,6 @@ export const databaseTls = (credential: string) =>
   });
 
 export type DatabaseTls = z.output<ReturnType<typeof databaseTls>>;
-
-/** The kinds of databases on servers. A further one is its line here and the folder of its name in src/db. */
-const servers = {
-  mysql: { port: 3306, backslashEscapes: true, note: 'MySQL or MariaDB' },
-  postgres: { port: 5432, backslashEscapes: false, note: 'PostgreSQL' },
-};
-type ServerKind = keyof typeof servers;
-
-export const serverKinds = Object.keys(servers) as [ServerKind, ...ServerKind[]];
-export const fileKind = 'sqlite';
-/** Every kind, for whoever chooses one. */
-export const databaseKinds = [
-  ...serverKinds.map((value) => ({ value, note: servers[value].note })),
-  { value: fileKind, note: 'a SQLite file' },
-];
-
-const isServerKind = (kind: string | null | undefined): kind is ServerKind => Object.hasOwn(servers, kind ?? '');
-
-/** @param kind also of a database in a file, which has none; or null, where it is not known */
-export function defaultPort(kind: string | null): number | undefined {
-  return servers[kind === null ? 'mysql' : (kind as ServerKind)]?.port;
-}
-
-/** True if a backslash in the quotes of this kind takes away the meaning of the next character. */
-export function backslashEscapes(kind: string | undefined): boolean {
-  return isServerKind(kind) && servers[kind].backslashEscapes;
-}
 
 /** The variants of a section, one for each kind of server. */
 export function onServers<Variant>(variant: (kind: ServerKind) => Variant): [Variant, ...Variant[]] {

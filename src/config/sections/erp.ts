@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { isInFile } from '../../model/database-place.js';
 import type { Partly, Report } from '../configuration-error.js';
-import { checkServerTls, fileKind, onServer, onServers, serverConnection } from './database-server.js';
+import { fileKind } from './database-kinds.js';
+import { checkServerTls, onServer, onServers, serverConnection } from './database-server.js';
 import { withPemPaths } from './tls-files.js';
 import { positive, text, timeZone, variants } from './value-types.js';
 

@@ -3,7 +3,8 @@ import { parseNamedParameters, pickingParameters } from '../../model/named-param
 import { clearPendingColumns, writeBackColumns, writeBackKinds } from '../../model/write-back.js';
 import { type Partly, type Report, requireSetting } from '../configuration-error.js';
 import type { CustomersSettings } from './customers.js';
-import { backslashEscapes, checkServerTls, databaseTls, onServer } from './database-server.js';
+import { backslashEscapes } from './database-kinds.js';
+import { checkServerTls, databaseTls, onServer } from './database-server.js';
 import type { ErpSettings } from './erp.js';
 import type { OrdersSettings } from './orders.js';
 import { flag, group, positive, query, secret, secretFile, text, textLike, whole } from './value-types.js';

@@ -1,4 +1,4 @@
-import { figuresInWords } from '../../daemon/describe-status.js';
+import { figuresInWords } from '../../daemon/status-lines.js';
 import { type Point, type Range, rangeNames, ranges, type Series } from '../../operator/figures/read-figures.js';
 import { span } from '../../words/span.js';
 import { Table } from '../pages/table.js';

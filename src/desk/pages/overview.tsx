@@ -1,6 +1,7 @@
 import type { Settings } from '../../config/settings.js';
-import { describeStatus } from '../../daemon/describe-status.js';
-import { checkStatus, type Status } from '../../daemon/read-status.js';
+import { checkStatus } from '../../daemon/check-status.js';
+import type { Status } from '../../daemon/read-status.js';
+import { describeStatus } from '../../daemon/status-lines.js';
 import type { Series } from '../../operator/figures/read-figures.js';
 import { messageStates } from '../../outbound/outbox/message.js';
 import { span } from '../../words/span.js';

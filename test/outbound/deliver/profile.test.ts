@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { checkStatus, readStatus } from '../../../src/daemon/read-status.js';
+import { checkStatus } from '../../../src/daemon/check-status.js';
+import { readStatus } from '../../../src/daemon/read-status.js';
 import { alertChanges, writeAlertChanges } from '../../../src/daemon/watch-alerts.js';
 import { bindEnvironment } from '../../../src/outbound/deliver/go-live.js';
 import { noteEndpoint } from '../../../src/outbound/deliver/profile-notices.js';

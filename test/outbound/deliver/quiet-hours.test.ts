@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { checkStatus, readStatus } from '../../../src/daemon/read-status.js';
+import { checkStatus } from '../../../src/daemon/check-status.js';
+import { readStatus } from '../../../src/daemon/read-status.js';
 import { sync } from '../../../src/operator/sync.js';
 import { type Lab, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { statesOf } from '../../support/jobs/service-of.js';

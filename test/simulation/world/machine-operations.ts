@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { migrations, storeDataSource } from '../../../src/store/data-source.js';
+import { storeDataSource } from '../../../src/store/data-source.js';
+import { migrations } from '../../../src/store/migration-list.js';
 import { closeIdle, realFs } from '../machine/intercept.js';
 import type { Dice } from './dice.js';
 import type { Operations } from './operation.js';

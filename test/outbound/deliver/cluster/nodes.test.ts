@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { Settings } from '../../../../src/config/settings.js';
-import { describeStatus } from '../../../../src/daemon/describe-status.js';
-import { checkStatus, readStatus } from '../../../../src/daemon/read-status.js';
+import { checkStatus } from '../../../../src/daemon/check-status.js';
+import { readStatus } from '../../../../src/daemon/read-status.js';
+import { describeStatus } from '../../../../src/daemon/status-lines.js';
 import { alertChanges } from '../../../../src/daemon/watch-alerts.js';
 import type { Fact } from '../../../../src/model/facts/fact.js';
 import { outside } from '../../../../src/model/outside.js';
@@ -17,10 +18,10 @@ import { sha256 } from '../../../../src/outbound/outbox/content-hash.js';
 import { createKey } from '../../../../src/outbound/outbox/idempotency-key.js';
 import { insertMessages, type NewMessage } from '../../../../src/outbound/outbox/new-messages.js';
 import { openAlerts, raiseAlert } from '../../../../src/store/alerts.js';
-import { migrations } from '../../../../src/store/data-source.js';
 import { listPauses } from '../../../../src/store/lane-pauses.js';
 import { Lease } from '../../../../src/store/lease.js';
 import { readNodes } from '../../../../src/store/lease-rows.js';
+import { migrations } from '../../../../src/store/migration-list.js';
 import { nodeTroubles } from '../../../../src/store/node-troubles.js';
 import {
   boundedTimes,

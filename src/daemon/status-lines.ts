@@ -5,7 +5,8 @@ import { inErpTime } from '../operator/format.js';
 import type { NodeView } from '../store/nodes.js';
 import { span } from '../words/span.js';
 import { tell, tellWhole } from '../words/words.js';
-import { checkStatus, doubtInWords, type Status } from './read-status.js';
+import { checkStatus } from './check-status.js';
+import { doubtInWords, type Status } from './read-status.js';
 
 /** A time and how long ago it was. */
 export type Ago = (ms: number | null) => string;
