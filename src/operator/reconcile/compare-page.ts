@@ -6,6 +6,7 @@ import { type KnownRecord, knownRecords, respell } from '../../outbound/capture/
 import { optionalFields } from '../../outbound/deliver/claims.js';
 import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { type DoubtColumns, doubtColumns, doubtOf, mayTakeEffectUntil } from '../../outbound/outbox/absence.js';
+import type { BoundRecord } from '../../service/read-record.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import { readClock } from '../../store/clock.js';
 import { factOf } from '../../store/fact-columns.js';
@@ -14,7 +15,9 @@ import type { Tx } from '../../store/store.js';
 import { shownNames } from './compare-record.js';
 import { asUnsendable, judgeBound, judgeUnbound, type ServiceSide } from './judge-pair.js';
 import {
+  type BoundRow,
   boundAfter,
+  boundBeside,
   eligibleKeys,
   erpTotalOf,
   type KnownPair,
@@ -28,6 +31,8 @@ import { type RecordAmounts, sumsOf } from './sums.js';
 
 /** Records that are asked for between two commits. */
 const pageSize = 40;
+/** The number of names beyond ours that is enough to tell what the service shows. */
+const mostShown = 500;
 
 export interface ReconcileParts {
   reader: ErpReader;
@@ -46,17 +51,13 @@ export async function knownPage(
   const { store, settings } = context;
   const page = await store.read('read what is bound', (tx) => boundAfter(tx, entity, run.position ?? '', pageSize));
   const last = page.at(-1);
-  if (!last) return { findings: [], sums: [], tally: run.tally, phase: 'unknown', position: null };
-  const pairs = await readPairs(context, reader, entity, page, run.asks);
   const service = new ServiceReader(context, client, lease, signal);
-  const sides = await service.readAll(
-    pairs.map(({ bound, known, row }) => ({
-      entity,
-      serviceId: bound.serviceId,
-      record: recordSent(bound.acknowledged, row),
-      idempotencyKey: known.createKey,
-    })),
-  );
+  if (!last) {
+    const tally = await withWitnesses(context, service, run, entity);
+    return { findings: [], sums: [], tally, phase: 'unknown', position: null };
+  }
+  const pairs = await readPairs(context, reader, entity, page, run.asks);
+  const sides = await service.readAll(pairs.map(({ bound, known, row }) => asBound(entity, bound, known, row)));
   const moved = await movedSince(context, entity, pairs);
   const keys = pairs.map(({ bound }) => bound.sourceKey);
   const recent = await store.read('look what is recent', (tx) => mayTakeEffect(tx, context, entity, keys));
@@ -95,8 +96,7 @@ export async function knownPage(
       });
     }
   }
-  // The number of names beyond ours that is enough to tell what the service shows.
-  tally.shown = [...shown].slice(0, 500);
+  tally.shown = [...shown].slice(0, mostShown);
   const repairable = findings.filter(({ kind }) => kind === 'missing' || kind === 'different');
   const sendable = await eligibleKeys(
     context,
@@ -107,6 +107,31 @@ export async function knownPage(
   const told = findings.map((one) => (sendable.has(one.sourceKey) ? one : asUnsendable(one)));
   const sums = sumsOf(amounts);
   return { findings: told, sums, tally, phase: 'known', position: last.sourceKey };
+}
+
+/**
+ * Where the service showed none of the records compared, it may show others: then its address is right, and these are gone.
+ * @returns the tally with the names that it shows of others
+ */
+async function withWitnesses(
+  { store }: JobContext,
+  service: ServiceReader,
+  { id, tally }: Reconciliation,
+  entity: Entity,
+): Promise<Tally> {
+  if (tally.shown.length > 0 || tally.found.missing === 0) return tally;
+  const asked = await store.read('look for other records', async (tx) => {
+    const others = await boundBeside(tx, entity, id);
+    const known = await knownRecords(
+      tx,
+      entity,
+      others.map(({ sourceKey }) => sourceKey),
+    );
+    return others.map((bound) => asBound(entity, bound, known.get(bound.sourceKey) as KnownRecord, null));
+  });
+  const sides = await service.readAll(asked);
+  const shown = new Set(sides.flatMap((side) => (side.kind === 'shown' ? shownNames(side.fields) : [])));
+  return { ...tally, shown: [...shown].slice(0, mostShown), requests: tally.requests + service.requests };
 }
 
 /** Eligible rows of the ERP that are bound to nothing, the next ones by key. */
@@ -203,6 +228,11 @@ async function mayTakeEffect(
       ? mayTakeEffectUntil({ ...doubtOf(row), claimedAt }, now, maxProcessingMs) !== null
       : now.wallMs - acknowledgedAt < maxProcessingMs;
   return new Set(rows.filter(isRecent).map(({ sourceKey }) => sourceKey));
+}
+
+function asBound(entity: Entity, bound: BoundRow, known: KnownRecord, row: ReadRow | null): BoundRecord {
+  const { serviceId, acknowledged } = bound;
+  return { entity, serviceId, record: recordSent(acknowledged, row), idempotencyKey: known.createKey };
 }
 
 function recordSent(acknowledged: string | null, row: ReadRow | null): { [name: string]: JsonValue } | null {

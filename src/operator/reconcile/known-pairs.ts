@@ -16,13 +16,29 @@ export interface BoundRow {
   number: string | null;
 }
 
+const columns = 'source_key, service_id, revision, acknowledged, acknowledged_at, number';
+
 /** The records that the service is known to have, in the order of the keys. */
 export async function boundAfter(tx: Tx, entity: Entity, afterKey: string, limit: number): Promise<BoundRow[]> {
   return tx.rows(
-    `SELECT source_key, service_id, revision, acknowledged, acknowledged_at, number FROM binding
+    `SELECT ${columns} FROM binding
       WHERE entity=? AND source_key>? ORDER BY source_key LIMIT ${Math.trunc(limit)}`,
     [entity, afterKey],
   );
+}
+
+/** Some records that the service is known to have besides those that a comparison found: the last and the first acknowledged. */
+export async function boundBeside(tx: Tx, entity: Entity, runId: number): Promise<BoundRow[]> {
+  const each = async (order: 'ASC' | 'DESC'): Promise<BoundRow[]> =>
+    tx.rows(
+      `SELECT ${columns} FROM binding b
+        WHERE entity=? AND gone_at IS NULL AND NOT EXISTS
+          (SELECT 1 FROM reconcile_finding f WHERE f.run_id=? AND f.entity=b.entity AND f.source_key=b.source_key)
+        ORDER BY acknowledged_at ${order}, source_key ${order} LIMIT 5`,
+      [entity, runId],
+    );
+  const found = [...(await each('DESC')), ...(await each('ASC'))];
+  return [...new Map(found.map((row) => [row.sourceKey, row])).values()];
 }
 
 export type ReadRow = ReadCustomer | ReadOrder;

@@ -20,8 +20,8 @@ export const findingCauses: Readonly<Record<FindingCause, CauseWords>> = {
     text: 'missing at the service: gone since it was acknowledged',
     remedy: ({ nothingShown, mostGone }) =>
       nothingShown
-        ? 'the service showed not one record, so that its address may be wrong: check service.endpoints'
-        : `more than capture.maxRemovals (${mostGone}) are gone at once: look at the service first; if they are, repair by --from and --to`,
+        ? 'the service showed not one record, so that its address may be wrong: check service.endpoints; if it is right, compare again once a new record is there'
+        : `more than capture.maxRemovals (${mostGone}) are gone at once: look at the service first; if they are, ${mostGone > 0 ? 'repair by --from and --to' : 'raise capture.maxRemovals'}`,
   },
   gone_unsendable: { text: 'missing at the service: gone, and its row may not be sent any more', remedy: unsendable },
   discarded: {
