@@ -3,14 +3,15 @@ import type { ServiceSettings } from '../../config/sections/service.js';
 import { version } from '../../model/version.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
+import { Recurring } from '../../ops/recurring.js';
 import { longestRestMs, type RateLimiter } from '../../service/rate-limit/rate-limiter.js';
 import { noReason } from '../../store/clock.js';
 import { Lease, LeaseLost } from '../../store/lease.js';
 import { type EndedHolder, readNodes } from '../../store/lease-rows.js';
 import { isHeld, joinCluster, leaveCluster, nodeNameHere, noteStandBy } from '../../store/nodes.js';
 import type { Tx } from '../../store/store.js';
-import { limitsInWords, Membership, sourcesInWords } from './cluster/membership.js';
-import { settingsHashes } from './cluster/settings-hashes.js';
+import { comparedSettings } from './cluster/compared-settings.js';
+import { Membership } from './cluster/membership.js';
 import { bindEnvironment } from './go-live.js';
 import { LaneKeeper } from './lane-keeper.js';
 import { forgetMarks, type LeftMarks, readLeftMarks, SendMarks } from './send-marks.js';
@@ -64,50 +65,20 @@ class ProbeTurns {
 }
 
 /** Renews a lease, once a third of its time has passed, until it is cancelled. */
-class Renewal {
-  #running: Promise<void> = Promise.resolve();
-  #cancelTimer: () => void = () => undefined;
-  #isCancelled = false;
-
-  constructor(
-    private readonly context: JobContext,
-    private readonly lease: Lease,
-    private readonly onLost: () => void,
-  ) {
-    this.#schedule();
-  }
-
-  cancel(): void {
-    this.#isCancelled = true;
-    this.#cancelTimer();
-  }
-
-  /** Resolves when none is under way. */
-  ended(): Promise<void> {
-    return this.#running;
-  }
-
-  #schedule(): void {
-    const { clock, settings } = this.context;
-    const leaseMs = settings.delivery.leaseSeconds * 1000;
-    // A renewal that waited long for its answer has used up that third already.
-    const dueInMs = this.lease.endsAtMonotonicMs - (leaseMs * 2) / 3 - clock.monotonicMs();
-    this.#cancelTimer = clock.after(Math.max(dueInMs, leaseMs / 10), () => {
-      this.#running = this.#renew().then(() => {
-        if (!this.#isCancelled) this.#schedule();
-      });
-    });
-  }
-
-  async #renew(): Promise<void> {
+function renewal({ clock, settings, log }: JobContext, lease: Lease, onLost: () => void): Recurring {
+  const leaseMs = settings.delivery.leaseSeconds * 1000;
+  // A renewal that waited long for its answer has used up that third already.
+  const dueInMs = () => Math.max(lease.endsAtMonotonicMs - (leaseMs * 2) / 3 - clock.monotonicMs(), leaseMs / 10);
+  const renew = async () => {
     try {
-      await this.lease.renew();
+      await lease.renew();
     } catch (error) {
-      if (error instanceof LeaseLost) this.onLost();
+      if (error instanceof LeaseLost) onLost();
       // An unreachable store is no loss yet: mayStartRequest holds requests back long before the lease ends.
-      this.context.log.warn('The delivery lease could not be renewed', { error: (error as Error).message });
+      log.warn('The delivery lease could not be renewed', { error: (error as Error).message });
     }
-  }
+  };
+  return new Recurring(clock, dueInMs, renew);
 }
 
 /** The time after which a request that a process sent right before it ended has come to the service, and counts there. */
@@ -128,7 +99,7 @@ export class ServiceLease {
   readonly unrecordedReads = new Set<number>();
   /** The node's membership in a cluster; null: this process delivers alone. */
   readonly membership: Membership | null;
-  readonly #renewal: Renewal;
+  readonly #renewal: Recurring;
   readonly #lost = new AbortController();
 
   private constructor(
@@ -139,7 +110,8 @@ export class ServiceLease {
     this.marks = new SendMarks(context.settings.store.witnessFile, lease.epoch, context);
     this.membership = lease.name === 'service' ? null : new Membership(context, lease, () => this.markLost());
     this.lane = new LaneKeeper(context, this.membership);
-    this.#renewal = new Renewal(context, lease, () => this.markLost());
+    this.#renewal = renewal(context, lease, () => this.markLost());
+    this.#renewal.start();
   }
 
   /**
@@ -158,19 +130,8 @@ export class ServiceLease {
     const leaseMs = delivery.leaseSeconds * 1000;
     const windows = service.limits.map(({ perSeconds }) => perSeconds * 1000);
     const windowMs = Math.max(0, ...windows.filter((ms) => ms <= longestRestMs));
-    const limits = limitsInWords(service);
-    const sources = sourcesInWords(context.settings);
-    const hashes = settingsHashes(context.settings);
-    const node = {
-      node: nodeNameHere(cluster.node),
-      holder,
-      leaseMs,
-      version,
-      limits,
-      sources,
-      settings: hashes,
-      restMs: windowMs,
-    };
+    const compared = comparedSettings(context.settings);
+    const node = { node: nodeNameHere(cluster.node), holder, leaseMs, version, ...compared, restMs: windowMs };
     const answer =
       as === 'node' && cluster.enabled
         ? await joinCluster(store, node, context)

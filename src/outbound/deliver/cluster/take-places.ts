@@ -18,7 +18,7 @@ export interface ClusterView {
   part: 'rests' | 'tries' | 'works';
   /** The places that this node could use, by limit. */
   demand: number[];
-  /** See `limitsInWords`. */
+  /** See `comparedSettings`. */
   limits: string;
   /** The requests of no node at work that each limit still counts; null: it is short, and they rest in their places. */
   counted: readonly (number | null)[];

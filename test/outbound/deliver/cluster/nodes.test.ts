@@ -9,7 +9,8 @@ import { outside } from '../../../../src/model/outside.js';
 import type { JobContext } from '../../../../src/ops/job-context.js';
 import { claimMessages } from '../../../../src/outbound/deliver/claim-messages.js';
 import { CaptureFailures } from '../../../../src/outbound/deliver/cluster/capture-failures.js';
-import { type Membership, sourcesInWords } from '../../../../src/outbound/deliver/cluster/membership.js';
+import { comparedSettings } from '../../../../src/outbound/deliver/cluster/compared-settings.js';
+import type { Membership } from '../../../../src/outbound/deliver/cluster/membership.js';
 import { clockLead, isClockUnfit } from '../../../../src/outbound/deliver/cluster/node-clock.js';
 import { deliver } from '../../../../src/outbound/deliver/deliver.js';
 import { SendGate } from '../../../../src/outbound/deliver/send-gate.js';
@@ -152,8 +153,8 @@ onServers('nodes of a cluster', (store) => {
       .to.have.property('holder')
       .that.includes('other sources');
     const two = ['kiel', 'berlin'].map((source) => ({ ...settings, source }));
-    expect(sourcesInWords({ ...settings, named: two })).to.equal(
-      sourcesInWords({ ...settings, named: [...two].reverse() }),
+    expect(comparedSettings({ ...settings, named: two })).to.deep.equal(
+      comparedSettings({ ...settings, named: [...two].reverse() }),
     );
 
     await first.release();
