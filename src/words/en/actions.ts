@@ -19,7 +19,7 @@ export const actionWords: WordsFor<ActionFacts> = {
     'something exists at the service under its key or code: look there, then `waybill outbox resolve`',
   // It was never sent, and its binding is the other record's: either answer would overwrite that one or lose this one.
   key_of_other_record: () =>
-    'its key belongs to another record than the one at the service: `waybill confirm --key` overwrites that one with it, `waybill outbox discard` closes it',
+    'its key belongs to another record than the one at the service: `waybill confirm --key KEY` overwrites that one with it, `waybill outbox discard` closes it',
   newer_revision: () =>
     'a newer revision of the record is on its way or delivered, and this one would undo it. Discard this message',
   key_forgotten: () =>

@@ -26,7 +26,8 @@ export const findingCauses: Readonly<Record<FindingCause, CauseWords>> = {
   gone_unsendable: { text: 'missing at the service: gone, and its row may not be sent any more', remedy: unsendable },
   discarded: {
     text: 'missing at the service: discarded by a person',
-    remedy: () => 'a person discarded it: edit the row in the ERP, or say `waybill resync --force --key`',
+    remedy: ({ subject }) =>
+      `a person discarded it: edit the row in the ERP, or say \`waybill resync ${subject} --force --key KEY\``,
   },
   withdrawn: { text: 'missing at the service: withdrawn, and eligible again', remedy: isRepaired },
   changed: { text: 'different', remedy: isRepaired },

@@ -94,7 +94,8 @@ export const sendingWords: WordsFor<SendingFacts> = {
   }),
   content_erased_unsent: () => ({
     text: 'Its content was erased, so there is nothing to send.',
-    remedy: 'Close it with `waybill outbox discard`, then capture its row again with `waybill resync --force`.',
+    remedy:
+      'Close it with `waybill outbox discard`, then capture its row again with `waybill resync orders --force --key KEY` (or `customers`).',
   }),
   content_erased_in_doubt: () =>
     'It may have reached the service, and its content was erased, so it cannot be sent again.',

@@ -328,7 +328,7 @@ onAnyLab('the remedy of what stops a message or all sending', (kit) => {
         await change('DELETE FROM message_body WHERE message_id=(SELECT MAX(id) FROM outbox_message)');
         await lab.deliver();
       },
-      names: /`waybill outbox discard`.*`waybill resync --force`/,
+      names: /`waybill outbox discard`.*`waybill resync orders --force --key KEY`/,
       mends: async (lab) => {
         const [parked] = await kit.rows("SELECT source_key FROM outbox_message WHERE state='parked'");
         await say(kit, 'discard', { states: ['parked'] });
