@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { ServiceSettings } from '../config/sections/service.js';
 import type { AcknowledgementSettings } from '../config/sections/service-answers.js';
 import type { Fact } from '../model/facts/fact.js';
@@ -15,19 +14,6 @@ import { isExact } from './parse-json.js';
 /** U+FFFD stands where bytes were no UTF-8, and half of a pair is no text: what came is not what the service meant. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
 const unfit = /[\u0000-\u001f\u007f-\u009f\ufffd\p{Surrogate}]/u;
-
-/** A text of the service that is kept as it is. */
-const acknowledgedText = z
-  .string()
-  .min(1)
-  .max(255)
-  .refine((value) => !unfit.test(value));
-
-/**
- * The service's name of a record. Digits that JavaScript would round arrive as text by `parseJson`, so that an id keeps
- * all of them.
- */
-export const acknowledgedId = z.union([acknowledgedText, z.number().int().safe().transform(String)]);
 
 /** The endpoint by which each kind of record is made, changed and removed. */
 export const endpointNames = {
@@ -52,7 +38,13 @@ function whyNoId(value: unknown): TextProblem | null {
   return Number.isSafeInteger(value) ? null : whyNoText(value);
 }
 
-const acknowledgedState = acknowledgedText.refine(isState);
+/**
+ * The service's name of a record; null: it is none. Digits that JavaScript would round arrive as text by `parseJson`, so
+ * that an id keeps all of them.
+ */
+export function acknowledgedId(value: unknown): string | null {
+  return whyNoId(value) === null ? String(value) : null;
+}
 
 export interface AcknowledgementRequest {
   entity: Entity;
@@ -83,8 +75,8 @@ export function expectAcknowledgement(
   return {
     asks: operation,
     entity,
-    answers: [successStatus].flat(),
-    ...(request.isRepeated && operation === 'create' ? { isRepeated: true } : {}),
+    answers: typeof successStatus === 'number' ? [successStatus] : successStatus,
+    isRepeated: request.isRepeated === true && operation === 'create',
     places: acknowledgementPlaces(profile.acknowledgement, entity),
     // If the record has a name already, the status alone makes an answer.
     read: (_status, json, body) => readAcknowledgement(profile, request, body === '' ? {} : json),
@@ -97,13 +89,13 @@ export function expectAcknowledgement(
 export function acknowledgementPlaces(places: AcknowledgementSettings, entity: Entity): AnswerPlaces {
   const { customerId, customerState, orderId, orderState, orderTotal, orderCreatedAt } = places;
   return entity === 'customer'
-    ? { values: [customerId, customerState], id: customerId, amounts: new Set() }
+    ? { values: [customerId, customerState], id: customerId, amounts: [] }
     : { values: [orderId, orderState, orderTotal, orderCreatedAt], id: orderId, amounts: amountsAt(orderTotal) };
 }
 
 /** Names of the fields that hold amounts in an answer that shows an order. */
-export function amountsAt(total: string | undefined): ReadonlySet<string> {
-  return new Set(['price', total?.split('.').at(-1) ?? 'total']);
+export function amountsAt(total = 'total'): readonly string[] {
+  return ['price', total.slice(total.lastIndexOf('.') + 1)];
 }
 
 /** Checks the body of a success answer: a new record needs its id, and a total that is there has to be one. The rest may be missing. */
@@ -136,16 +128,16 @@ function readAcknowledgement(
     return new Unusable({ code: 'other_record', found: outside(given), expected: expectedId });
   const isRenamed = newId !== null && serviceId === newId;
   const kept = newId !== null && !isRenamed ? ({ code: 'id_not_changed', serviceId, newId } as const) : null;
-  // Nothing depends on the state: one that is no text is left out.
-  const state = acknowledgedState.safeParse(said).data;
-  return {
+  const delivered: Delivered = {
     kind: 'delivered',
     serviceId,
     flag: totalFlag(profile, request.expectedTotal, sum) ?? kept,
-    ...(state === undefined ? {} : { state }),
-    ...(sum === null ? {} : { total: sum }),
-    ...(isRenamed && expectedId !== null ? { renamedFrom: expectedId } : {}),
   };
+  // Nothing depends on the state: one that is no text is left out.
+  if (whyNoText(said) === null && isState(said as string)) delivered.state = said as string;
+  if (sum !== null) delivered.total = sum;
+  if (isRenamed && expectedId !== null) delivered.renamedFrom = expectedId;
+  return delivered;
 }
 
 /**
@@ -166,8 +158,6 @@ function totalFlag(profile: AcknowledgementProfile, expected: bigint | null, ack
   return { code: 'total_differs', found: acknowledged, expected: String(expected) };
 }
 
-const namedId = z.union([z.string(), z.number().int().safe().transform(String)]);
-
 /**
  * The facts in the answer to the question for one order. Pure.
  */
@@ -179,10 +169,10 @@ export function readOrderAnswer(
   const places = profile.acknowledgement;
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return new Unusable({ code: 'no_json_object' });
-  const named = namedId.safeParse(valueAt(value, places.orderId));
-  if (!named.success) return new Unusable({ code: 'names_no_id' });
-  if (named.data !== orderId)
-    return new Unusable({ code: 'other_record', found: outside(named.data, 255), expected: orderId });
+  const named = valueAt(value, places.orderId);
+  if (typeof named !== 'string' && !Number.isSafeInteger(named)) return new Unusable({ code: 'names_no_id' });
+  if (String(named) !== orderId)
+    return new Unusable({ code: 'other_record', found: outside(String(named), 255), expected: orderId });
   const status = valueAt(value, places.orderState);
   const noState = whyNoText(status);
   if (noState !== null) return new Unusable({ code: 'unusable_text', place: places.orderState, problem: noState });

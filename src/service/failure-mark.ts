@@ -8,11 +8,11 @@ export interface AnswerPlaces {
   /** Place of the id by which it names the one record that it is about; null: it names none, as a list does. */
   id: string | null;
   /** Names of fields that hold amounts of money. They come as text unless they are written as whole numbers. */
-  amounts: ReadonlySet<string>;
+  amounts: readonly string[];
 }
 
 /** Places of an answer of which nothing is read. */
-export const noPlaces: AnswerPlaces = { values: [], id: null, amounts: new Set() };
+export const noPlaces: AnswerPlaces = { values: [], id: null, amounts: [] };
 
 /**
  * Finds the word by which a success status says that it failed: `{"success": false}`, `{"error": {"code": "E17"}}`. Such an answer
@@ -35,8 +35,9 @@ export function findFailureMark(
 
   // A place where the settings find the code or the details of an error. A message goes with successes, too.
   const found = (place: string) => Object.hasOwn(answer, firstName(place)) && !saysNothing(valueAt(answer, place));
-  const ofErrorsAlone = [...errors.code, ...errors.details].find((place) => !commonNames.has(place) && found(place));
-  if (ofErrorsAlone !== undefined) return mark(ofErrorsAlone, valueAt(answer, ofErrorsAlone));
+  const ofErrorsAlone = (place: string) => !commonNames.has(place) && found(place);
+  const place = errors.code.find(ofErrorsAlone) ?? errors.details.find(ofErrorsAlone);
+  if (place !== undefined) return mark(place, valueAt(answer, place));
 
   // A record may have a code or a status of its own. Beside no record they are the answer's.
   const id = places.id === null ? undefined : valueAt(answer, places.id);

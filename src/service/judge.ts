@@ -265,7 +265,7 @@ const soundsBlocked = /\bblock|\bbann?(ed|s)?\b|\brate|throttl|too.many|\bquota|
 
 /** The JSON of an answer, with its amounts as they are written. */
 export function parseAnswer({ amounts }: Pick<AnswerPlaces, 'amounts'>, body: string): unknown {
-  return parseJson(body, (name) => amounts.has(name));
+  return parseJson(body, (name) => amounts.includes(name));
 }
 
 function isJsonObject(body: string): boolean {

@@ -86,8 +86,8 @@ function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: st
   if (exact.length > 1) return { kind: 'several', count: exact.length };
   const [one] = exact;
   if (!one) return odd({ code: 'none_is_ours', count: found.length });
-  const id = acknowledgedId.safeParse(valueAt(one, endpoint.id));
-  if (!id.success) return odd({ code: 'unusable_id', place: endpoint.id });
+  const serviceId = acknowledgedId(valueAt(one, endpoint.id));
+  if (serviceId === null) return odd({ code: 'unusable_id', place: endpoint.id });
   const total = (endpoint.total === undefined ? null : valueAt(one, endpoint.total)) ?? null;
   const problem = total === null ? null : whyNoAmount(total, endpoint.total ?? 'total', 'total');
   if (problem !== null) return odd(problem);
@@ -97,7 +97,7 @@ function readLookUp(endpoint: LookUpEndpoint, record: Fields, idempotencyKey: st
       ? showsOtherLines(record.items, shown.items)
       : JSON.stringify(shown[name]) !== JSON.stringify(record[name]);
   const differs = Object.keys(record).filter((name) => Object.hasOwn(shown, name) && isOther(name));
-  return { kind: 'found', serviceId: id.data, total: total as number | null, differs, shown };
+  return { kind: 'found', serviceId, total: total as number | null, differs, shown };
 }
 
 /**

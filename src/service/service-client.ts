@@ -168,8 +168,9 @@ export class ServiceClient {
   #heedRepeated(id: string, key: string): void {
     if ((this.#givenIds.get(id) ?? key) !== key) this.#connections.renew();
     this.#givenIds.set(id, key);
-    const [oldest] = this.#givenIds.keys();
-    if (oldest !== undefined && this.#givenIds.size > mostGivenIds) this.#givenIds.delete(oldest);
+    if (this.#givenIds.size <= mostGivenIds) return;
+    const [oldest = ''] = this.#givenIds.keys();
+    this.#givenIds.delete(oldest);
   }
 
   /** Asks whether the service has a record. If ours was erased, nothing is left to ask by or to compare with. */

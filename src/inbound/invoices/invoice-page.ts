@@ -92,7 +92,7 @@ export interface PageTerms {
   customer: string | null;
 }
 
-export const invoiceAmounts: ReadonlySet<string> = new Set(['amount']);
+export const invoiceAmounts: readonly string[] = ['amount'];
 
 export function invoicePagePlaces(fields: InvoicesSettings['paging']['fields']): AnswerPlaces {
   return { values: [fields.invoices, fields.total, fields.page], id: null, amounts: invoiceAmounts };
