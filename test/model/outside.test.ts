@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { Fact } from '../../src/model/facts/fact.js';
 import { isOutside, type Outside, openOutside, outside, shortened } from '../../src/model/outside.js';
+import type { Tx } from '../../src/store/store.js';
 
 describe('text from outside', () => {
   it('becomes one line of bounded length that no terminal obeys', () => {
@@ -25,13 +27,25 @@ describe('text from outside', () => {
   });
 
   it('decides nothing: comparing, searching or measuring it does not compile', () => {
-    const decide = (text: Outside): unknown[] => [
+    const decide = (text: Outside, tx: Tx, fact: Fact): unknown[] => [
       // @ts-expect-error it has no overlap with a text
       text === 'in progress',
       // @ts-expect-error it is no text
       text.startsWith('renamed? '),
       // @ts-expect-error it is no text
       /in progress/.test(text),
+      // @ts-expect-error it is no text
+      text.includes('in progress'),
+      // @ts-expect-error it is in no list of texts
+      ['in progress'].includes(text),
+      // @ts-expect-error it is no value of a statement
+      tx.rows('SELECT id FROM outbox_message WHERE reason_data LIKE ?', [text]),
+      // @ts-expect-error a fact is known by its code, not by a sentence
+      fact === 'in progress',
+      // @ts-expect-error nor is the sentence of an earlier version compared
+      fact.code === 'legacy' && fact.text === 'in progress',
+      // @ts-expect-error it has no order
+      text < 'in progress',
       // @ts-expect-error it has no length
       text.length > 5,
       // @ts-expect-error it is no key

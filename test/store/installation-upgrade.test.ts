@@ -26,13 +26,27 @@ interface Effect {
 
 /** Orders by what had become of them before the upgrade. */
 type Names = Record<
-  'refused' | 'doubt' | 'lost' | 'invalid' | 'total' | 'unmapped' | 'closed' | 'replaced' | 'hung' | 'waiting',
+  | 'refused'
+  | 'doubt'
+  | 'lost'
+  | 'invalid'
+  | 'total'
+  | 'unmapped'
+  | 'closed'
+  | 'replaced'
+  | 'hung'
+  | 'waiting'
+  | 'conflict'
+  // An update and a removal that wait for the end of their scan.
+  | 'scan'
+  | 'removal',
   { id: number; orderNo: string }
 >;
 
 /**
  * An installation as an earlier version left it: its store, its ERP, what had taken effect at the service, and what its commands
- * printed then. That version made all of it by its own commands, a daemon, and a `sync` that was killed while it sent. Two things
+ * printed then. That version made all of it by its own commands, a daemon, and a `sync` that was killed while it sent, and another one
+ * while it captured. Two things
  * were edited: the address and folder of the machine, and the next tries of what is in doubt, which lie ahead for ever.
  */
 const fixture = (name: string) => readFileSync(`${projectRoot}/test/store/fixtures/before-facts/${name}`, 'utf8');
@@ -43,6 +57,19 @@ const reworded: readonly (readonly [before: string, now: string])[] = [
     'The same key and bytes are sent again, which cannot create a second record.',
     'The same key and bytes are sent again: a service that recognises the key makes no second record.',
   ],
+  // That version had a time which meant that a change waits for the end of its scan, and recommended a retry that it refused.
+  [
+    'Next try at Invalid DateTime.',
+    'It waits for the end of the scan that found it, which shows whether a brake holds it.',
+  ],
+  ['Invalid DateTime', 'when its scan ends'],
+  ...[7, 9].map(
+    (key) =>
+      [
+        `Try now instead.\n      waybill outbox retry --entity order --key ${key} --reason "…"`,
+        'If no scan is running, run one to its end.\n      waybill sync capture',
+      ] as const,
+  ),
 ];
 
 /** Times that passed since, and the width of a column that they fill. */
@@ -211,14 +238,24 @@ eachStore({ usual: ['sqlite', 'mysql', 'postgres'], possible: ['sqlite', 'mysql'
         '2 messages',
       );
       const runs = [await waybill('sync'), await waybill('sync')];
-      // A row that can't be mapped is captured once more, with its problem as a fact in the place of a sentence. Nothing of it is sent.
-      expect(runs[0]).to.include('Captured 1 orders and 0 customers').and.include('1 parked');
+      // What stands in the way of a row is captured once more, as a fact in the place of a sentence. Nothing of it is sent.
+      expect(runs[0]).to.include('Captured 2 orders and 0 customers').and.include('2 parked');
       expect(runs[1]).to.include('Captured 0 orders and 0 customers');
       const open = await rows(`SELECT state, park_class, generation, attempts, reason_code FROM outbox_message
-      WHERE source_key='${names.unmapped.id}' AND state<>'superseded'`);
+      WHERE source_key IN ('${names.unmapped.id}','${names.conflict.id}') AND state NOT IN ('superseded','delivered')
+      ORDER BY source_key`);
       expect(open).to.deep.equal([
+        { state: 'parked', park_class: 'conflict', generation: 0, attempts: 0, reason_code: 'key_reused' },
         { state: 'parked', park_class: 'unmapped', generation: 0, attempts: 0, reason_code: 'not_a_number' },
       ]);
+      const changes = sandbox
+        .ledger()
+        .requests.slice(before)
+        .filter(({ method }) => method === 'PATCH' || method === 'DELETE');
+      expect(changes.map(({ method }) => method)).to.have.members(['PATCH', 'DELETE']);
+      const ended = await rows(`SELECT state FROM outbox_message
+      WHERE source_key IN ('${names.scan.id}','${names.removal.id}') AND entity='order' AND revision=2`);
+      expect(ended).to.deep.equal([{ state: 'delivered' }, { state: 'delivered' }]);
       const created = sandbox
         .ledger()
         .requests.slice(before)
