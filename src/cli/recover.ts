@@ -159,6 +159,9 @@ async function sayItIsTheSame(
   return exitCode.done;
 }
 
+const blindKeys =
+  'Beware        no customer goes out again, so nothing would show that the service has forgotten its keys, and these orders would be made twice. Ask its operator first';
+
 const noReason = 'no reason given';
 
 /** @property exportedAt null: they are as new as the last write-back */
@@ -191,6 +194,7 @@ async function recoverBy(
     foreseen.doubtedBindings > 0 &&
       `Sent again    every field of ${foreseen.doubtedBindings} bound records, as updates`,
     fate !== said && unknownKeys,
+    fate.to === 'in_doubt' && fate.sentSince !== null && foreseen.orders > 0 && foreseen.customers === 0 && blindKeys,
     `Then          ${inWords(fate)}`,
   ].filter((line) => line !== false);
   for (const line of plan) {
