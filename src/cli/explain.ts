@@ -2,12 +2,14 @@ import { Argument, type Command } from 'commander';
 import type { Settings } from '../config/settings.js';
 import { type Entity, settingsOf, sourceOf } from '../model/record.js';
 import { shellWord } from '../model/shell-word.js';
-import { type Explanation, explainRecord, readCaptured } from '../operator/explain-record.js';
+import { type Explanation, explainRecord, readCaptured, standingInErp } from '../operator/explain-record.js';
 import { type FindBy, findRecords, type NamedRecord } from '../operator/find-records.js';
+import { remediesFor, remedyMapping } from '../operator/setup/preview/remedies.js';
 import { describeHead } from '../telling/describe-head.js';
 import { describeStory, type StoryInWords } from '../telling/describe-story.js';
 import { describeUnknown } from '../telling/describe-unknown.js';
 import { storyTimeline } from '../telling/story-timeline.js';
+import { remedyFor } from '../words/words.js';
 import { type CommandApp, exitCode, inApp, jsonCommand, sourceOption } from './command.js';
 import { byOption, howToChoose, namingOf } from './named-records.js';
 import type { Output } from './terminal/output.js';
@@ -31,10 +33,23 @@ async function explain(app: CommandApp, { by = 'any' }: { by?: FindBy }, entity:
   if (!record) return showUnknown(app, by, entity, key);
   if (found.length > 1) return showMatches(app.output, found, key);
   const { context, output } = app;
-  const name = { entity, sourceKey: record.sourceKey, erpIdentity: (await app.reader()).identity() };
+  const reader = await app.reader();
+  const name = { entity, sourceKey: record.sourceKey, erpIdentity: reader.identity() };
   const explanation = await explainRecord(context, name);
   const { story, circumstances, audit } = explanation;
   const words = describeStory(story, { ...circumstances, time: output.time });
+  const own = settingsOf(context.settings, sourceOf(record.sourceKey));
+  const standing = story.left ? null : await standingInErp(reader, own, story);
+  if (standing !== null) {
+    words.why.push(`Now ${output.tell(standing)}.`);
+    const remedy = remedyFor(standing, output);
+    if (remedy !== null) words.todo.push({ text: remedy, command: null });
+  }
+  const { state, parkClass, reason } = story.messages.at(-1) ?? {};
+  if (state === 'parked' && parkClass === 'unmapped' && reason) {
+    const remedies = remediesFor(reason, entity, await remedyMapping(own));
+    words.todo.push(...remedies.map((text) => ({ text: `In the settings: ${text}`, command: null })));
+  }
   output.jsonWithTimes({ ...words, ...story, audit });
   showStory(output, explanation, words, app.settings);
   return exitCode.done;

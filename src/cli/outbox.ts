@@ -11,6 +11,7 @@ import {
   listMessages,
   type MessageFilter,
 } from '../operator/list-messages.js';
+import { remediesFor, remedyMapping } from '../operator/setup/preview/remedies.js';
 import type { MessageState } from '../outbound/outbox/message.js';
 import { waitsForInWords } from '../telling/lists.js';
 import { tellGroup } from '../words/words.js';
@@ -53,13 +54,20 @@ async function listOutbox(
   const filter = given.states || given.records ? given : { ...given, states: openOrParked };
   if (groupBy) {
     const counted = await store.read('count messages', (tx) => groupMessages(tx, filter, groupBy, limit));
-    const groups = counted.map(tellGroup);
+    const mapping = await remedyMapping(app.settings);
+    const groups = counted.map((one) => ({
+      ...tellGroup(one),
+      remedies: one.reason ? remediesFor(one.reason, one.entity, mapping) : [],
+    }));
     output.jsonWithTimes(groups);
     if (groups.length === 0) return output.line('Nothing matches.');
-    return output.table(
+    output.table(
       ['messages', groupBy, 'class', 'oldest since'],
       groups.map((g) => [g.count, shorten(g.group, 90), g.parkClass, output.time(g.oldestAt)]),
     );
+    for (const { group, remedies } of groups)
+      if (remedies.length > 0) output.lines('', `${shorten(group, 90)}:`, ...remedies.map((remedy) => `    ${remedy}`));
+    return;
   }
 
   const { messages, count } = await store.read('list messages', async (tx) => ({

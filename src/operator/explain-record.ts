@@ -1,7 +1,13 @@
 import { readAuditPage, startOfLast } from '../audit/read-audit.js';
+import type { Settings } from '../config/settings.js';
+import type { ErpReader } from '../erp/erp-reader.js';
 import { sentCurrency } from '../erp/mapping/money.js';
 import type { Fact } from '../model/facts/fact.js';
-import { type Entity, inSource } from '../model/record.js';
+import type { RecordFact } from '../model/facts/records.js';
+import { firstFew } from '../model/facts/rows.js';
+import { literalPattern } from '../model/literal-pattern.js';
+import { outside } from '../model/outside.js';
+import { type Entity, inSource, pluralOf } from '../model/record.js';
 import type { JobContext } from '../ops/job-context.js';
 import { acknowledgedRecords } from '../outbound/capture/known-records.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';
@@ -10,7 +16,7 @@ import { keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
 import { readCursor } from '../store/job-runs.js';
 import { activePauses, type LanePause, listPauses } from '../store/lane-pauses.js';
 import type { OperatorContext } from './actions/decide-message-action.js';
-import { tellStory } from './tell-story.js';
+import { type RecordStory, tellStory } from './tell-story.js';
 
 /** The facts outside a record that decide what becomes of it. */
 export interface Circumstances extends Pick<OperatorContext, 'keyLifetimeMs' | 'maxProcessingMs'> {
@@ -53,6 +59,40 @@ export async function explainRecord(
     // `currency`: of the order's amounts, null where nothing tells. `olderAudit`: the audit holds older lines of the record than these.
     return { story, circumstances, audit, currency, olderAudit: start.older };
   });
+}
+
+/**
+ * Why a record that the service has would not be sent today, as its row in the ERP says; null: it would be, or nothing is
+ * known. What the settings name as cancelled or completed is no news.
+ */
+export async function standingInErp(
+  reader: ErpReader,
+  { orders, customers }: Pick<Settings, 'orders' | 'customers'>,
+  { entity, sourceKey, messages }: Pick<RecordStory, 'entity' | 'sourceKey' | 'messages'>,
+): Promise<RecordFact | null> {
+  const newest = messages.at(-1);
+  if (newest?.state !== 'delivered' || newest.operation === 'delete') return null;
+  // A story is told without the ERP as well.
+  const standing = await reader.standing(entity, [sourceKey]).catch(() => null);
+  if (standing === null) return null;
+  const [row] = standing;
+  if (row === undefined) return { code: 'not_in_query_any_more', setting: `${pluralOf(entity)}.query` };
+  if (row.unmet.length === 0) return null;
+  const { cancelled } = entity === 'order' ? orders : customers;
+  const marks = [cancelled, entity === 'order' ? orders.completed : undefined].flatMap((mark) => mark ?? []);
+  const held = (column: string) =>
+    Object.entries(row.row).find(([name]) => name.toLowerCase() === column.toLowerCase())?.[1] ?? null;
+  if (marks.some(({ column, values }) => values.some((value) => `${value}` === (held(column) ?? '').trim())))
+    return null;
+  const named = row.unmet.map(({ demand }) => demand.toLowerCase()).join(' ');
+  const columns = Object.entries(row.row)
+    .filter(([column]) => new RegExp(`(?<!\\w)${literalPattern(column.toLowerCase())}(?!\\w)`).test(named))
+    .map(([column, value]) => ({ column, value: value === null ? null : outside(value) }));
+  return {
+    code: 'not_pending_any_more',
+    settings: row.unmet.map(({ setting }) => setting),
+    columns: firstFew(columns),
+  };
 }
 
 /** The extent of what capture has read so far; a record beyond it is not known yet. */

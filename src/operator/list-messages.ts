@@ -5,6 +5,7 @@ import { factOf, withFact } from '../store/fact-columns.js';
 import { joinConditions, ofRecords, placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import type { FoundRecord } from './find-records.js';
+import { likeness } from './likeness.js';
 import type { StoryMessage } from './tell-story.js';
 
 /** Ids from `from` on and below `below`. */
@@ -129,6 +130,8 @@ interface MessageGroup {
   group: string;
   /** That of one of the group; null: it has none, or is grouped by something else. */
   reason: Fact | null;
+  /** The kind of record that the reason is about. */
+  entity: Entity;
   parkClass: string | null;
   count: number;
   /** When the oldest of the group was captured, in milliseconds since 1970. */
@@ -157,26 +160,27 @@ export async function groupMessages(
     grp: string;
     cls: string | null;
     code: string;
-    data: string | null;
     sample: string | null;
+    entity: Entity;
     n: number;
     oldestAt: number;
   }>(
     `SELECT ${by === 'reason' ? "''" : `m.${by}`} AS grp, ${by === 'entity' ? 'NULL' : 'm.park_class'} AS cls, ${reason},
-            MIN(m.reason_data) AS sample, COUNT(*) AS n, MIN(m.captured_at) AS oldest_at
+            MIN(m.reason_data) AS sample, MIN(m.entity) AS entity, COUNT(*) AS n, MIN(m.captured_at) AS oldest_at
        FROM outbox_message m WHERE ${where} GROUP BY grp, cls, code, data ORDER BY n DESC LIMIT 10000`,
     parameters,
   );
   const groups = new Map<string, MessageGroup>();
-  for (const { grp, cls, code, data, sample, n, oldestAt } of rows) {
+  for (const { grp, cls, code, sample, entity, n, oldestAt } of rows) {
     const fact = code === '' ? null : factOf<Fact>(code, sample);
     if (!meansReason(filter, fact)) continue;
     const reason = by === 'reason' ? fact : null;
-    const name = JSON.stringify([by === 'reason' ? `${code} ${(data ?? '').replace(/[\d#]+/g, '#')}` : grp, cls]);
+    const name = JSON.stringify([reason === null ? grp : likeness(reason), cls]);
     const known = groups.get(name) ?? { count: 0, oldestAt };
     groups.set(name, {
       group: grp,
       reason,
+      entity,
       parkClass: cls,
       count: n + known.count,
       oldestAt: Math.min(oldestAt, known.oldestAt),

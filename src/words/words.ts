@@ -1,6 +1,7 @@
 import type { Fact } from '../model/facts/fact.js';
 import type { PartFact } from '../model/facts/fact-of.js';
 import { isOutside, openOutside } from '../model/outside.js';
+import { withoutNumbers } from '../model/without-numbers.js';
 import { en } from './en.js';
 import type { Reader, Say, Sentence } from './sentence.js';
 
@@ -24,9 +25,9 @@ export function tellWhole(fact: Fact, reader: Reader = inUtc): string {
   return `${text}${/[.!?…]$/.test(text) ? '' : '.'} ${remedy}`;
 }
 
-/** The sentence with `#` for every number: messages whose reasons differ in numbers alone have one cause. */
+/** The sentence with `#` for every number and key: messages whose reasons differ in them alone have one cause. */
 export function tellCause(fact: Fact): string {
-  return tell(fact).replace(/[0-9]+/g, '#');
+  return withoutNumbers(tell(fact));
 }
 
 /** A group of messages for people: one that was made by the reason is called by its cause. */

@@ -132,6 +132,17 @@ describe('waybill outbox', () => {
         expect((await json('outbox', '--group-by', 'entity'))[0]).to.include({ group: 'order', count: 3 });
       });
 
+      it('counts by reason, one reason however keys of hexadecimal digits read', async () => {
+        await installation.capture(
+          { entity: 'order', sourceKey: '1', unmapped: 'its customer 018F3A9C0E7D is not there' },
+          { entity: 'order', sourceKey: '2', unmapped: 'its customer FEDCBA98-76AB is not there' },
+        );
+        const groups = await json('outbox', '--group-by', 'reason');
+        expect(groups.map(({ group, count }: Record<string, unknown>) => [group, count])).to.deep.equal([
+          ['its customer # is not there', 2],
+        ]);
+      });
+
       it('refuses a state that does not exist', async () => {
         const { code, stderr } = await waybill('outbox', '--state', 'broken');
         expect(code).to.equal(2);

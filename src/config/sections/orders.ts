@@ -53,7 +53,9 @@ const lines = group('How the lines of an order are read.', {
   rounding: z
     .strictObject({ sku: text.max(255).describe('SKU of a line with what quantity × price leaves of the amounts.') })
     .optional()
-    .describe('How an order is sent whose amounts no whole price comes to. Absent: it is parked.'),
+    .describe(
+      'How an order is sent whose amounts no whole price comes to, or whose total (orders.total) differs from its lines by at most half a unit for each, because each was rounded by itself. Absent: it is parked.',
+    ),
   text: z
     .union([z.literal('skip'), z.strictObject({ sku: text.max(255).describe('SKU of every line without one.') })])
     .optional()
@@ -133,7 +135,7 @@ export const ordersSettings = group('Which orders are sent, and how a row become
   settleSeconds: decimal(0)
     .default(10)
     .describe(
-      'How long an order that has just changed waits for its lines, when its total is unknown or they do not add up to it.',
+      'How long an order that has just changed waits for its lines, when its total is unknown, they do not add up to it, or the row can not be sent as it is.',
     ),
   fields: fieldMappings
     .default({})
@@ -172,8 +174,8 @@ export function checkOrders(given: Relevant, report: Report): void {
   checkSameLength('orders.replaces', orders.replaces, 'orders.key', orders.key, report);
   checkMappings('orders.lines.fields', orders.lines?.fields, report);
   const { amount, rounding, discount, unit, fields } = orders.lines ?? {};
-  if (rounding !== undefined && (amount ?? discount ?? unit) === undefined)
-    report('orders.lines.rounding', 'has no effect without amount, discount or unit', {
+  if (rounding !== undefined && (amount ?? discount ?? unit ?? orders.total) === undefined)
+    report('orders.lines.rounding', 'has no effect without amount, discount, unit or orders.total', {
       hint: 'name the column in orders.lines.amount',
     });
   if (discount !== undefined && amount !== undefined && fields?.price === undefined)

@@ -96,8 +96,11 @@ export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
   }
   const skipped = kept < lines.length ? { skippedLines: lines.length - kept } : null;
   const isWhole = items.length === kept;
-  if (rest !== 0n && mapping.roundingSku !== undefined)
-    items.push({ sku: mapping.roundingSku, qty: 1, price: Number(rest) });
+  if (mapping.roundingSku !== undefined) {
+    if (isWhole && total !== null && 'value' in total)
+      rest += roundedApart(BigInt(total.value) - orderTotal(items) - rest, kept);
+    if (rest !== 0n) items.push({ sku: mapping.roundingSku, qty: 1, price: Number(rest) });
+  }
   const linesTotal = orderTotal(items);
 
   const problems: RowFact[] = [
@@ -108,7 +111,9 @@ export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
     ...(total !== null && 'problem' in total ? [total.problem] : []),
     ...(kept === 0 ? [{ code: 'no_lines', texts: lines.length } as const] : []),
     ...lines.flatMap(({ problems }, index) => problems.map((problem) => atLine(index, problem))),
-    ...(isWhole && !isSafe(linesTotal) ? [{ code: 'lines_too_large', sum: `${linesTotal}` } as const] : []),
+    ...(isWhole && !isSafe(linesTotal)
+      ? [{ code: 'lines_too_large', sum: `${linesTotal}`, scale: mapping.scale } as const]
+      : []),
   ];
 
   const totals =
@@ -122,6 +127,14 @@ export function mapOrder(order: OrderRows, given: OrderMapping): MappedOrder {
   const hasOwnNote = mapping.fields.some(({ name }) => name === 'note');
   if (number !== null && number !== '' && !hasOwnNote) record.note = number;
   return { content: { mapped: true, record }, totals, ...skipped, ...currency };
+}
+
+/**
+ * The part of a difference between an order and its lines, in minor units, that comes from rounding each line by itself: all
+ * of it, if it is at most half a unit for each line, or else nothing.
+ */
+function roundedApart(difference: bigint, lines: number): bigint {
+  return 2n * (difference < 0n ? -difference : difference) <= BigInt(lines) ? difference : 0n;
 }
 
 /** A problem of a line, counted from 0. */

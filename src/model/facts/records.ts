@@ -10,10 +10,21 @@ export interface ChangedColumn {
   now: Outside | null;
 }
 
+/** A column and its value. Null: empty. */
+export interface ColumnValue {
+  column: string;
+  value: Outside | null;
+}
+
 /** Facts about a record and its rows in the ERP: problems of a row, holds, removals. */
 export interface RecordFacts extends RowFacts, RestoreFacts {
   /** An order that the service has left `orders.pending`; its status column has a value that the settings do not name. */
-  left_with_status: { column: string; value: Outside | null };
+  left_with_status: ColumnValue;
+
+  /** A record of the service that its row says is not to be sent. `columns`: those that the unmet settings name, at most 5. */
+  not_pending_any_more: { settings: readonly string[]; columns: readonly ColumnValue[] };
+  /** The query of a record that the service has yields no row for it. */
+  not_in_query_any_more: { setting: string };
 
   /** The key belongs to another record than the one that the service has under it. `columns`: at most 5. */
   key_reused: { columns: readonly ChangedColumn[] };

@@ -78,8 +78,8 @@ export interface RowFacts {
   customer_not_sendable: { customer: string; problems: number; because?: RowFact };
   /** `texts`: lines that `orders.lines.text` skips. */
   no_lines: { texts: number };
-  /** The sum of the lines in minor units. */
-  lines_too_large: { sum: string };
+  /** The sum of the lines in minor units. `scale`: decimal places of its currency; an older version noted none. */
+  lines_too_large: { sum: string; scale?: number };
   /** Minor units: what the lines add up to, and what the order says. */
   lines_total_differs: { found: string; expected: string } & Currency;
   /** The order looks as it does since just now, and has no total that would prove its lines complete. */

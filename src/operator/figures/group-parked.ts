@@ -8,8 +8,9 @@ import { factOf } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Store, Tx } from '../../store/store.js';
 import type { FoundRecord } from '../find-records.js';
+import { likeness } from '../likeness.js';
 
-/** The likeness of parked messages: the class, and the reason without its numbers, as a hash that holds nobody’s data. */
+/** The likeness of parked messages: the class, and the reason without its values, as a hash that holds nobody’s data. */
 export interface Cause {
   parkClass: ParkClass | null;
   reasonHash: string;
@@ -81,10 +82,12 @@ function groupByCause(rows: readonly ParkedRow[], settings: Pick<Settings, 'amou
   return [...groups.values()].sort((a, b) => b.count - a.count || a.firstAt - b.firstAt);
 }
 
-/** Reasons that differ in their numbers alone have one cause. */
+/** Reasons that differ in the values of their records alone have one cause. */
 function hashOfReason({ reasonCode, reasonData }: Pick<ParkedRow, 'reasonCode' | 'reasonData'>): string {
-  const data = (reasonData ?? '').replace(/[0-9]+/g, '#');
-  return createHash('sha256').update(`${reasonCode} ${data}`).digest('hex');
+  const fact = factOf<Fact>(reasonCode, reasonData);
+  return createHash('sha256')
+    .update(fact === null ? '' : likeness(fact))
+    .digest('hex');
 }
 
 /** The oldest parked messages of a cause, at most so many. */

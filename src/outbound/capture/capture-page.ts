@@ -3,7 +3,7 @@ import type { ErpPage, ErpReader, ReadCustomer, ReadOrder } from '../../erp/erp-
 import { moneyOf } from '../../erp/mapping/money.js';
 import type { AlertFact } from '../../model/facts/alerts.js';
 import type { Fact } from '../../model/facts/fact.js';
-import type { RowFact } from '../../model/facts/rows.js';
+import { type RowFact, rowFact } from '../../model/facts/rows.js';
 import { type Entity, idIsCode, inSource, orderTotal, pluralOf } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { killPoint } from '../../ops/kill-point.js';
@@ -14,6 +14,7 @@ import type { Lease } from '../../store/lease.js';
 import type { Tx } from '../../store/store.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
+import { contentOf } from '../outbox/content-hash.js';
 import { brakeSource } from './apply-safety-limits.js';
 import {
   closeShared,
@@ -37,6 +38,7 @@ import {
 import { holdLostLines } from './lost-lines.js';
 import {
   contentHash,
+  demandedBy,
   isKnown,
   type Plan,
   planRow,
@@ -65,6 +67,8 @@ interface CapturePageWork extends Omit<RowPass, 'renamed' | 'replacing'> {
   unsettledKeys: readonly string[];
   /** Null in a dry run. */
   lease: Lease | null;
+  /** Customers of orders that were set aside as unchanged. */
+  settledCustomers: ReadonlySet<string>;
   /** Skip customers of a customer page that were never captured: nothing refers to them yet. */
   knownCustomersOnly: boolean;
   /** The number of rows of the page that may still be written. */
@@ -214,6 +218,7 @@ async function planAndWrite(
   const plans: Plan[] = [];
   const refreshed: RefreshedBinding[] = [];
   const moved: MovedOrder[] = [];
+  const named = new Set(work.settledCustomers);
   const waiting: (FirstSeen & { sourceKey: string })[] = [];
   const settledKeys = work.unsettledKeys.filter((key) => !known.has(key));
   for (const row of rows) {
@@ -230,6 +235,7 @@ async function planAndWrite(
       lines = judgeLines({ ...context.settings, orders: { settleSeconds: 0 } }, row, record, undefined, now);
     }
     result.seen.push(row);
+    noteCustomer(context, row, lines.parkedReason, named);
     if (seen.has(sourceKey)) settledKeys.push(sourceKey);
     const plan = planRow(context, work, row, record, lines.parkedReason);
     judged?.rows.push({ ...judgement(row, plan, record, lines.parkedReason), waits });
@@ -245,7 +251,8 @@ async function planAndWrite(
   const updates = plans.filter(({ message: { operation, parked } }) => operation === 'update' && parked === null);
   if (entity === 'order' && updates.length > 0 && context.settings.orders.onLinesLost === 'hold')
     await holdLostLines(tx, updates, context.settings.orders);
-  if (entity === 'order') plans.unshift(...(await planCustomers(context, { ...work, moved }, tx, plans, judged)));
+  if (entity === 'order')
+    plans.unshift(...(await planCustomers(context, { ...work, moved, named }, tx, plans, judged)));
   await report(work, tx, plans, result);
   if (judged) for (const rows of [judged.rows, judged.customers]) await noteAcknowledged(tx, rows);
   if (lease === null) return result;
@@ -262,7 +269,7 @@ async function planAndWrite(
   return result;
 }
 
-/** Tells if an order waits for its lines, or is parked because they don't add up. A customer has none. */
+/** Tells if an order waits until it is complete, or is parked because its lines don't add up. A customer has none. */
 function judgeLines(
   { amounts, orders: { settleSeconds } }: Pick<Settings, 'amounts'> & { orders: { settleSeconds: number } },
   row: ReadRow,
@@ -270,7 +277,7 @@ function judgeLines(
   seen: FirstSeen | undefined,
   { nowMs, elapsed }: { nowMs: number; elapsed: Elapsed },
 ): { waits: FirstSeen | null; parkedReason: RowFact | null } {
-  if (row.entity !== 'order' || !row.content.mapped) return { waits: null, parkedReason: null };
+  if (row.entity !== 'order') return { waits: null, parkedReason: null };
   const hash = contentHash(row);
   if (isKnown(record, hash)) return { waits: null, parkedReason: null };
   const before = seen?.contentHash === hash ? seen : null;
@@ -278,6 +285,7 @@ function judgeLines(
   // A wall clock that is set must not send an order without its lines.
   const firstSeenElapsed = earlier(before?.firstSeenElapsed ?? elapsed, elapsed);
   const readiness = orderReadiness({
+    unmapped: row.content.mapped ? null : rowFact(row.content.problems),
     totals: row.totals,
     money: moneyOf(amounts, row.currency),
     ageSeconds: row.ageSeconds,
@@ -292,12 +300,26 @@ function judgeLines(
   return { waits: waits ? first : null, parkedReason };
 }
 
+/** Notes the customer of an order, unless its own row keeps it back. What is wrong with the customer is said with the customer. */
+function noteCustomer({ settings }: JobContext, row: ReadRow, parkedReason: RowFact | null, named: Set<string>): void {
+  if (row.entity !== 'order' || row.customerKey === null) return;
+  const { content } = row;
+  const isSendable = content.mapped
+    ? (parkedReason ?? demandedBy(settings.service, row, contentOf(content.record).json)) === null
+    : content.problems.every(({ code }) => code === 'customer_not_sendable');
+  if (isSendable) named.add(row.customerKey);
+}
+
 /** The customers of the orders that are written now come along, in the same snapshot and the same transaction. */
 async function planCustomers(
   context: JobContext,
   work: RowPass &
     CapturePageWork &
-    TimedPass & { replacing: Record<Entity, SettledReplacements>; moved: readonly MovedOrder[] },
+    TimedPass & {
+      replacing: Record<Entity, SettledReplacements>;
+      moved: readonly MovedOrder[];
+      named: ReadonlySet<string>;
+    },
   tx: Tx,
   orders: readonly Plan[],
   judged?: JudgedPage,
@@ -307,8 +329,8 @@ async function planCustomers(
     ...work.moved.map((order) => order.customer_key),
   ]);
   const all = work.room === Number.POSITIVE_INFINITY;
-  const comesAlong = ({ sourceKey }: ReadRow) => all || wanted.has(sourceKey);
-  const customers = judged ? work.page.customers : work.page.customers.filter(comesAlong);
+  const customers =
+    judged || all ? work.page.customers : work.page.customers.filter((row) => wanted.has(row.sourceKey));
   const keys = customers.map((row) => row.sourceKey);
   const known = new Map([
     ...(await knownRecords(tx, 'customer', keys, work.lease !== null)),
@@ -327,7 +349,10 @@ async function planCustomers(
     judged?.customers.push(judgement(row, plan, record, null));
     // Unchanged customers beside the orders that the page was read for are no news, nor are those of an earlier page.
     const isNews = plan !== 'unchanged' && !('reason' in plan) && !work.shownCustomers.has(row.sourceKey);
-    return isNews && comesAlong(row) ? [plan] : [];
+    // A customer whose orders are all kept back stays in the ERP; one that is known is followed.
+    const isNamed = work.named.has(row.sourceKey) || record.newest !== null || record.binding !== null;
+    const comesAlong = all ? isNamed : wanted.has(row.sourceKey) && isNamed;
+    return isNews && comesAlong ? [plan] : [];
   });
 }
 

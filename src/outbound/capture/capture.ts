@@ -244,6 +244,7 @@ class CapturePass {
       isResync: this.options.filter !== undefined && this.options.filter.keys === undefined,
     };
     let rest = page;
+    const settledCustomers = new Set<string>();
     // A trial takes its rows as they come, and a dry run shows them all.
     const isWhole = this.options.limit === undefined && this.lease !== null;
     if (isWhole && !pass.force && unsettledKeys.length === 0) {
@@ -251,6 +252,7 @@ class CapturePass {
       rest = changed;
       this.result.unchanged += unchanged;
       this.#brakes.see(entity, seen);
+      for (const row of seen) if (row.entity === 'order' && row.customerKey) settledCustomers.add(row.customerKey);
     }
     for (const part of partsOf(rest, isWhole ? rowsAtOnce : Number.POSITIVE_INFINITY)) {
       const writesCursor = keepCursor && part.isLast;
@@ -263,6 +265,7 @@ class CapturePass {
         entity,
         page: part,
         unsettledKeys,
+        settledCustomers,
         lease: this.lease,
         // Customers that no eligible order refers to are only followed once they are known.
         knownCustomersOnly: this.context.settings.customers.send === 'referenced' && !this.options.filter?.keys,

@@ -23,6 +23,8 @@ import {
 } from './plan-row.js';
 
 export interface OrderReadinessInput {
+  /** Why the row is no record; null: it is one. */
+  unmapped: RowFact | null;
   /** Both in minor units as decimal text; null when the mapping names no total column. */
   totals: ReadOrder['totals'];
   money: Currency;
@@ -35,15 +37,22 @@ export interface OrderReadinessInput {
 
 type OrderReadiness = { ready: true } | { ready: false; wait: boolean; reason: RowFact };
 
+const keyProblems: ReadonlySet<RowFact['code']> = new Set(['key_empty', 'key_repeated', 'key_ambiguous']);
+
 /**
  * True if an order's lines are all there. Some ERPs save header and lines apart, so that a reader sees two lines of
- * five. Lines that add up to the header's total are proof; without a total only time helps; and when time did not help,
- * a person must.
+ * five, or none. Lines that add up to the header's total are proof; without a total only time helps, as with a row that
+ * is no record yet; and when time did not help, a person must.
  */
 export function orderReadiness(input: OrderReadinessInput): OrderReadiness {
-  const { totals, money, ageSeconds, seenSeconds, settleSeconds } = input;
-  if (totals && totals.lines === totals.header) return { ready: true };
+  const { unmapped, totals, money, ageSeconds, seenSeconds, settleSeconds } = input;
   const settled = seenSeconds >= settleSeconds || (ageSeconds !== null && ageSeconds >= settleSeconds);
+  if (unmapped !== null) {
+    // No line that follows mends a key.
+    if (settled || keyProblems.has(unmapped.code)) return { ready: true };
+    return { ready: false, wait: true, reason: unmapped };
+  }
+  if (totals && totals.lines === totals.header) return { ready: true };
   if (!totals) {
     if (settled) return { ready: true };
     return { ready: false, wait: true, reason: { code: 'lines_may_follow', settleSeconds } };
@@ -237,17 +246,20 @@ function isAsKnown(context: JobContext, pass: TimedPass, row: ReadRow, known: Kn
 }
 
 /**
- * A page in parts of so many rows, each with the customers that its orders name. The last one has those that are left, and may
- * be empty.
+ * A page in parts of so many rows, each with the customers that its orders name. The last one also has those that no order
+ * on the page names, and may be empty.
  */
 export function* partsOf<P extends AnyPage>(page: P, size: number): Generator<P & { isLast: boolean }> {
-  let customers: readonly ReadCustomer[] = page.customers;
+  const namedBy = (rows: readonly (ReadCustomer | ReadOrder)[]) =>
+    new Set(rows.flatMap((row) => (row.entity === 'order' ? [row.customerKey] : [])));
+  const namedAnywhere = namedBy(page.rows);
   for (let start = 0; start === 0 || start < page.rows.length; start += size) {
     const rows = page.rows.slice(start, start + size);
     const isLast = start + size >= page.rows.length;
-    const named = new Set(rows.flatMap((row) => (row.entity === 'order' ? [row.customerKey] : [])));
-    const own = isLast ? customers : customers.filter(({ sourceKey }) => named.has(sourceKey));
-    customers = customers.filter((customer) => !own.includes(customer));
-    yield { ...page, rows, customers: own, isLast };
+    const named = namedBy(rows);
+    const customers = page.customers.filter(
+      ({ sourceKey }) => named.has(sourceKey) || (isLast && !namedAnywhere.has(sourceKey)),
+    );
+    yield { ...page, rows, customers, isLast };
   }
 }

@@ -1,4 +1,4 @@
-import type { RecordFacts } from '../../model/facts/records.js';
+import type { ColumnValue, RecordFacts } from '../../model/facts/records.js';
 import { openOutside } from '../../model/outside.js';
 import { pluralOf } from '../../model/record.js';
 import { shellWord } from '../../model/shell-word.js';
@@ -19,9 +19,25 @@ const named = {
   recovery_unsettled: () => 'which a lost store may have sent: the next full scan goes on when that is settled',
 } as const;
 
+function valueInWords({ column, value }: ColumnValue): string {
+  return `${column} is ${value === null ? 'empty' : quoted(value)}`;
+}
+
 export const recordWords: WordsFor<RecordFacts> = {
   ...rowWords,
-  left_with_status: ({ column, value }) => `${column} is ${value === null ? 'empty' : quoted(value)}`,
+  left_with_status: valueInWords,
+  not_pending_any_more: ({ settings, columns }) => {
+    const values = columns.length === 0 ? '' : `: ${columns.map(valueInWords).join(', ')}`;
+    return {
+      text: `in the ERP it is not to be sent any more, by ${settings.join(' and ')}${values}; the service keeps what it has`,
+      remedy:
+        'To let the service know of a cancellation, name its mark in orders.cancelled, with orders.onCancelled; to be told of orders that leave in another way, name the others in orders.completed.',
+    };
+  },
+  not_in_query_any_more: ({ setting }) => ({
+    text: `in the ERP ${setting} has no row for it any more; the service keeps what it has until a full scan has missed it twice`,
+    remedy: 'If deleted rows have to be removed at the service, set onDeleted: delete beside the query.',
+  }),
 
   key_reused: ({ columns }) => {
     const shown = (value: (typeof columns)[number]['now']) => (value === null ? 'empty' : plain(value));

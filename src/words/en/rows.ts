@@ -126,15 +126,16 @@ export const rowWords: WordsFor<RowFacts> = {
     text: `it has no lines${texts > 0 ? ' but texts, which orders.lines.text skips' : ''}`,
     remedy: 'Add them in the ERP, or cancel the order there.',
   }),
-  lines_too_large: ({ sum }) => ({
-    text: `its lines add up to ${sum}, which is too large to be sent exactly`,
+  lines_too_large: ({ sum, scale = 0 }) => ({
+    text: `its lines add up to ${decimalText(sum, scale)}, which is too large to be sent exactly`,
     remedy: correct,
   }),
   lines_total_differs: ({ found, expected, currency, scale }) => {
     const [lines, order] = [found, expected].map((minor) => decimalText(minor, scale));
     return {
       text: `the lines add up to ${lines} ${currency}, the order says ${order} ${currency}`,
-      remedy: 'Correct the order in the ERP.',
+      remedy:
+        'Correct the order in the ERP; if it is right there, let the settings read the same on both sides (orders.total, orders.lines).',
     };
   },
   lines_may_follow: ({ settleSeconds }) => `looks like this since just now; waits ${settleSeconds} s for its lines`,

@@ -63,6 +63,38 @@ describe('the amount of a line', () => {
     expect(map([line('3', '-10.00')], { roundingSku: 'R' })).to.deep.include({ sku: 'R', qty: 1, price: -1 });
   });
 
+  it('is met by the same line where each line was rounded by itself, and nothing else is', () => {
+    const taken = { roundingSku: 'R', rounding: 'half-up' } as const;
+    const unrounded = [line('1', '20.475'), line('1', '40.945'), line('1', '0.0048')];
+    const { sent, totals } = read(unrounded, taken, { total: '61.4248' });
+    expect(totals).to.deep.equal({ lines: '6142', header: '6142' });
+    expect(sent).to.deep.include({ sku: 'R', qty: 1, price: -1 });
+    expect(read(unrounded, { ...taken, roundingSku: undefined }, { total: '61.4248' }).totals).to.deep.equal({
+      lines: '6143',
+      header: '6142',
+    });
+    // A cent in one line is no rounding, nor are two in three lines.
+    expect(read([line('1', '5.00')], taken, { total: '5.01' }).totals).to.deep.equal({ lines: '500', header: '501' });
+    expect(read(unrounded, taken, { total: '61.41' }).totals).to.deep.equal({ lines: '6143', header: '6141' });
+  });
+
+  it('adds up to the order’s total wherever the exact amounts do and a SKU is stated for the rest', () => {
+    const mills = fc.array(fc.integer({ min: -30_000, max: 30_000 }), { minLength: 1, maxLength: 9 });
+    fc.assert(
+      fc.property(mills, fc.constantFrom('half-up', 'half-even'), fc.boolean(), (amounts, rounding, isExact) => {
+        const off = isExact ? 0 : 1_000 * amounts.length;
+        const total = (amounts.reduce((sum, one) => sum + one, 0) + off) / 1_000;
+        const lines = amounts.map((one) => line('1', (one / 1_000).toFixed(3)));
+        const { totals } = read(lines, { roundingSku: 'R', rounding }, { total: total.toFixed(3) });
+        const difference = Number(totals?.header) - Number(totals?.lines);
+        if (!isExact) expect(difference).not.to.equal(0);
+        // Half-even may take half a unit from each line and from the total as well.
+        else if (rounding === 'half-up') expect(difference).to.equal(0);
+        else expect(Math.abs(difference) === 0 || Math.abs(difference) > amounts.length / 2).to.equal(true);
+      }),
+    );
+  });
+
   it('beside a price has to tell the same, as far as the ERP may have rounded', () => {
     expect(map([line('8', '8.96', { price: '1.1200' })], withPrice)).to.deep.equal([{ sku: 'A', qty: 8, price: 112 }]);
     expect(map([line('3', '9.99', { price: '3.3333' })], withPrice)).to.deep.equal([{ sku: 'A', qty: 3, price: 333 }]);

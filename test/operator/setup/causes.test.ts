@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import type { Fact } from '../../../src/model/facts/fact.js';
 import type { RowFact } from '../../../src/model/facts/rows.js';
 import { outside } from '../../../src/model/outside.js';
-import { Causes, groupOf } from '../../../src/operator/setup/preview/causes.js';
+import { likeness } from '../../../src/operator/likeness.js';
+import { Causes } from '../../../src/operator/setup/preview/causes.js';
 import { tell } from '../../../src/words/words.js';
 
 const empty = (column: string, line?: number): RowFact => ({
@@ -19,13 +20,13 @@ describe('the causes that keep records back', () => {
   const order = (sourceKey: string) => ({ entity: 'order' as const, sourceKey });
 
   it('are the same for different lines, values and names, and different for different columns', () => {
-    expect(groupOf(empty('sku', 2))).to.equal(groupOf(empty('sku', 11)));
-    expect(groupOf({ code: 'customer_not_found', customer: 'ABC', mayBeLeftOut: false })).to.equal(
-      groupOf({ code: 'customer_not_found', customer: 'D/E', mayBeLeftOut: false }),
+    expect(likeness(empty('sku', 2))).to.equal(likeness(empty('sku', 11)));
+    expect(likeness({ code: 'customer_not_found', customer: 'ABC', mayBeLeftOut: false })).to.equal(
+      likeness({ code: 'customer_not_found', customer: 'D/E', mayBeLeftOut: false }),
     );
-    expect(groupOf(notANumber('code', 'a'))).to.equal(groupOf(notANumber('code', 'b')));
-    expect(groupOf(empty('sku', 1))).not.to.equal(groupOf(empty('sku2', 1)));
-    expect(groupOf(empty('sku', 1)), 'of a line').not.to.equal(groupOf(empty('sku')));
+    expect(likeness(notANumber('code', 'a'))).to.equal(likeness(notANumber('code', 'b')));
+    expect(likeness(empty('sku', 1))).not.to.equal(likeness(empty('sku2', 1)));
+    expect(likeness(empty('sku', 1)), 'of a line').not.to.equal(likeness(empty('sku')));
     const standIn = (value: string): Fact => ({
       ...empty('due_at'),
       code: 'value_missing',
@@ -33,7 +34,28 @@ describe('the causes that keep records back', () => {
       mayBeOptional: true,
       columns: [{ column: 'due_at', value: outside(value) }],
     });
-    expect(groupOf(standIn('0000-00-00'))).to.equal(groupOf(standIn('1000-01-01')));
+    expect(likeness(standIn('0000-00-00'))).to.equal(likeness(standIn('1000-01-01')));
+  });
+
+  it('are the same however the keys in them are written, and different for another answer of the service', () => {
+    const unnamed = (key: string): Fact => ({
+      code: 'customer_not_sendable',
+      customer: key,
+      problems: 1,
+      because: { code: 'text_too_long', column: 'name', length: key.length, maxLength: 10 },
+    });
+    expect(likeness(unnamed('018F3A9C0E7D'))).to.equal(likeness(unnamed('ACDEFBFFEEDD')));
+    const refused = (status: number, message: string): Fact => ({
+      code: 'http_refused',
+      status,
+      errorCode: null,
+      message: outside(message),
+    });
+    expect(likeness(refused(422, 'no customer 01ab-99ff77'))).to.equal(
+      likeness(refused(422, 'no customer 7777aabbcc')),
+    );
+    expect(likeness(refused(422, 'no customer 1'))).not.to.equal(likeness(refused(422, 'no sku 1')));
+    expect(likeness(refused(422, 'no customer 1'))).not.to.equal(likeness(refused(409, 'no customer 1')));
   });
 
   it('count a record once for each, however many of its lines have it, and keep a few keys', () => {

@@ -46,13 +46,13 @@ describe('what mends a record', () => {
     expect(first({ code: 'no_lines', texts: 0 }, json, 'postgres'))
       .to.contain(`(data #>> '{a}' = 'x') AND EXISTS`)
       .and.contain('q."Order No"');
-    expect(first({ code: 'customer_not_named', columns: ['customer_id'] })).to.equal(
-      'orders.pending: customer_id IS NOT NULL',
-    );
+    const guests = remediesFor({ code: 'customer_not_named', columns: ['customer_id'] }, 'order', settings('mysql'));
+    expect(guests[0]).to.contain('UNION ALL');
+    expect(guests[1]).to.equal('or orders.pending: customer_id IS NOT NULL; such orders are then never sent');
   });
 
   it('names the setting of the field that a column makes', () => {
-    expect(first(empty('sku', 3))).to.contain('orders.lines.text: skip');
+    expect(first(empty('sku', 3))).to.contain('orders.lines.text: {sku: TEXT}');
     expect(first(empty('price', 3))).to.contain('orders.lines.fields.price: [price, OTHER_COLUMN]');
     expect(first({ code: 'not_a_date', ...found('ship_at', 'soon') })).to.contain(
       "orders.query: make it one, such as NULLIF(ship_at, '')",
@@ -64,7 +64,7 @@ describe('what mends a record', () => {
     const mapping = settings('postgres');
     const skips = { ...mapping, orders: { ...mapping.orders, lines: { ...mapping.orders.lines, text: 'skip' } } };
     expect(remediesFor(empty('sku', 2), 'order', skips as Mapping)).to.deep.equal([
-      'orders.lines.text: {sku: TEXT}, a SKU for lines without one',
+      'orders.lines.text: {sku: TEXT}, a SKU that the service knows for every line without one',
     ]);
     const ofNumber = (value: string, special: object = { special: value }) =>
       first({ code: 'not_a_number', ...found('Qty', value), ...special, line: 2 }, undefined, 'postgres');

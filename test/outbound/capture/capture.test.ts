@@ -193,6 +193,32 @@ onSqliteLabAnd('mysql', 'capture', (kit) => {
       expect(await kit.rows('SELECT * FROM unsettled')).to.deep.equal([]);
     });
 
+    it('waits for its first line, and for a value of its own, instead of being parked at once', async () => {
+      const lab = await kit.start({ settings: settled });
+      await lab.capture();
+      const { id } = await insertSampleOrder(lab.erp, { lines: [{ qty: 2, priceCents: 1000 }] });
+      await lab.changeErp('DELETE FROM sales_order_lines WHERE order_id=?', [id]);
+      expect(await lab.capture()).to.deep.include({ waiting: 1, parked: 0 });
+      await lab.changeErp('INSERT INTO sales_order_lines VALUES (?,?,1,NULL,?,?)', [900_000, id, '2.000', '10.00']);
+      expect(await lab.capture()).to.deep.include({ waiting: 1, parked: 0 });
+      expect(await messagesOf(kit, id)).to.deep.equal([]);
+      await lab.changeErp('UPDATE sales_order_lines SET product_id=1 WHERE order_id=?', [id]);
+      expect(await lab.capture()).to.deep.include({ waiting: 0, parked: 0 });
+      expect((await messagesOf(kit, id)).map(({ state }) => state)).to.deep.equal(['pending']);
+    });
+
+    it('is parked for what is wrong with it when time does not help, once', async () => {
+      const lab = await kit.start({ settings: settled });
+      await lab.capture();
+      const { id } = await insertSampleOrder(lab.erp);
+      await lab.changeErp('DELETE FROM sales_order_lines WHERE order_id=?', [id]);
+      expect(await lab.capture()).to.deep.include({ waiting: 1, parked: 0 });
+      lab.context.nowMs = () => Date.now() + 61 * minute;
+      expect(await lab.capture()).to.deep.include({ waiting: 0, parked: 1 });
+      expect(await lab.capture({ sweep: true })).to.deep.include({ waiting: 0, parked: 0 });
+      expect(await kit.rows('SELECT * FROM unsettled')).to.deep.equal([]);
+    });
+
     it('is parked with both figures when time does not help, once, and tried again when somebody corrects it', async () => {
       const lab = await kit.start({ settings: settled });
       await lab.capture();

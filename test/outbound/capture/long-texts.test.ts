@@ -5,7 +5,7 @@ import { onSqliteLabAnd } from '../../support/jobs/job-lab.js';
 onSqliteLabAnd('mysql', 'texts that are longer than their columns', (kit) => {
   it('one order with 800 bad lines is parked, and the next one is sent', async function () {
     this.timeout(60_000);
-    const lab = await kit.start({ customers: 2, orders: 3 });
+    const lab = await kit.start({ customers: 2, orders: 3, settings: { orders: { settleSeconds: 0 } } });
     await lab.capture();
     const bad = await insertSampleOrder(lab.erp, { lines: Array.from({ length: 800 }, () => ({ qty: 1 })) });
     await lab.changeErp(`UPDATE sales_order_lines SET product_id=9999999 WHERE order_id=${bad.id}`);

@@ -151,7 +151,8 @@ function oddKeysTests(kit: LabKit): void {
       const lab = await kit.start({ customers: 2, orders: 3, settings: queries('UPPER') });
       await works(lab, 1);
       const { id } = await insertSampleOrder(lab.erp);
-      await works(lab.another({ settings: queries('UPPER', '1=0') }), 2);
+      const settings = queries('UPPER', '1=0');
+      await works(lab.another({ settings: { ...settings, orders: { ...settings.orders, settleSeconds: 0 } } }), 2);
       const [parked] = await kit.rows(
         "SELECT reason_code, reason_data FROM outbox_message WHERE entity='order' AND source_key=? AND state='parked'",
         [`${id}`],

@@ -4,6 +4,7 @@ import { type OrderReadinessInput, orderReadiness } from '../../../src/outbound/
 import { tell } from '../../../src/words/words.js';
 
 const input = (changes: Partial<OrderReadinessInput> = {}): OrderReadinessInput => ({
+  unmapped: null,
   totals: { lines: '300', header: '500' },
   money: { currency: 'EUR', scale: 2 },
   ageSeconds: 0,
@@ -35,6 +36,19 @@ describe('whether an order is ready', () => {
     // The ERP's clock may be wrong or its changed-at unknown: then our own time counts.
     expect(orderReadiness(input({ ageSeconds: null, seenSeconds: 31 }))).to.include({ ready: false, wait: false });
     expect(orderReadiness(input({ ageSeconds: -3_600, seenSeconds: 31 }))).to.include({ ready: false, wait: false });
+  });
+
+  it('waits as long where the row is no record yet, except for one whose key is the problem', () => {
+    const unmapped = { code: 'no_lines', texts: 0 } as const;
+    expect(orderReadiness(input({ totals: null, unmapped }))).to.deep.equal({
+      ready: false,
+      wait: true,
+      reason: unmapped,
+    });
+    for (const passed of [{ ageSeconds: 30 }, { seenSeconds: 30 }, { settleSeconds: 0 }])
+      expect(orderReadiness(input({ totals: null, unmapped, ...passed }))).to.deep.equal({ ready: true });
+    const keyless = { code: 'key_empty', setting: 'orders.query' } as const;
+    expect(orderReadiness(input({ totals: null, unmapped: keyless }))).to.deep.equal({ ready: true });
   });
 
   it('goes by time alone where no total is mapped', () => {

@@ -1,5 +1,4 @@
 import type { Settings } from '../../../config/settings.js';
-import { erpDialect } from '../../../db/databases.js';
 import type { ErpReader, Funnel, ReadOrder, Standing } from '../../../erp/erp-reader.js';
 import type { HeldFact } from '../../../model/facts/alerts.js';
 import type { Fact } from '../../../model/facts/fact.js';
@@ -9,7 +8,7 @@ import { capture } from '../../../outbound/capture/capture.js';
 import type { CaptureOptions, CaptureResult } from '../../../outbound/capture/capture-result.js';
 import type { JudgedPage, JudgedRow } from '../../../outbound/capture/judged-rows.js';
 import { type Cause, Causes } from './causes.js';
-import { remediesFor } from './remedies.js';
+import { remediesFor, remedyMapping } from './remedies.js';
 import { outcomeOf, type RecordCounts, type ShownOrder, showOrder } from './show-order.js';
 
 /** Amounts in minor units, as text. */
@@ -89,7 +88,7 @@ export async function previewRecords(
       if (tally.orders.read >= limit) enough.abort();
     },
   });
-  const mapping = { ...context.settings, dialect: await erpDialect(context.settings.erp.type) };
+  const mapping = await remedyMapping(context.settings);
   const found = new Set(standing.map(({ sourceKey }) => sourceKey));
   return {
     funnel,

@@ -1,5 +1,6 @@
 import type { FieldMapping } from '../../../config/sections/record-mapping.js';
 import type { Settings } from '../../../config/settings.js';
+import { erpDialect } from '../../../db/databases.js';
 import type { ErpDialect } from '../../../db/erp-database.js';
 import type { Fact } from '../../../model/facts/fact.js';
 import type { RowFact } from '../../../model/facts/rows.js';
@@ -73,7 +74,8 @@ const remedies: { readonly [Code in RowFact['code']]: (place: Place, fact: RowFa
   ],
   currency_not_listed: none,
   customer_not_named: ({ settings }, { columns }) => [
-    `orders.pending: ${and(settings, settings.orders.pending, columns.map((name) => `${quoted(settings, name)} IS NOT NULL`).join(' AND '))}`,
+    'customers.query: take guests from the order\'s own columns, with UNION ALL, and name them in orders.query: docs/mapping.md, "Guests"',
+    `or orders.pending: ${and(settings, settings.orders.pending, columns.map((name) => `${quoted(settings, name)} IS NOT NULL`).join(' AND '))}; such orders are then never sent`,
   ],
   customer_not_found: () => [
     'customers.query: select every customer that an order may name; look at its WHERE and its joins',
@@ -83,13 +85,7 @@ const remedies: { readonly [Code in RowFact['code']]: (place: Place, fact: RowFa
     leaveOut(settings, ''),
     'or widen orders.lines.query, if it loses lines by a join or a WHERE',
   ],
-  lines_total_differs: ({ settings }) => [
-    'orders.total: name the column that is the sum of the lines (net or gross, with or without shipping)',
-    'or orders.lines.query: add what the total has beside the lines, with UNION ALL',
-    settings.orders.lines.amount === undefined
-      ? 'or orders.lines.amount: the column with the amount of the line, where prices are rounded'
-      : 'or leave orders.total out, and nothing compares the two',
-  ],
+  lines_total_differs: otherTotal,
   lines_may_follow: none,
   key_repeated: ({ entity, settings }) => {
     const { query, key } = entity === 'order' ? settings.orders : settings.customers;
@@ -104,8 +100,15 @@ const remedies: { readonly [Code in RowFact['code']]: (place: Place, fact: RowFa
   field_required: (place) => [`${fieldsPath(place)}: map what service.fields demands`],
   field_too_long: (place) => [`${fieldsPath(place)}: maxLength with cut: "…", as service.fields says`],
   body_too_large: none,
-  several_problems: none,
+  several_problems: ({ entity, settings }, { problems }) => [
+    ...new Set(problems.flatMap((problem) => remediesFor(problem, entity, settings))),
+  ],
 };
+
+/** The settings of an ERP for `remediesFor`. */
+export async function remedyMapping(settings: Omit<Mapping, 'dialect'>): Promise<Mapping> {
+  return { ...settings, dialect: await erpDialect(settings.erp.type) };
+}
 
 /** Settings with their values, or SQL, that mend a reason that keeps a record back. Empty: its own words say it. Pure. */
 export function remediesFor(fact: Fact, entity: Entity, settings: Mapping): string[] {
@@ -130,13 +133,53 @@ function roundedAmounts(settings: Mapping): string[] {
   ];
 }
 
+/** A sum of the lines that is not the order's total: by cents of rounding, by what only one of them has, or by another meaning. */
+function otherTotal({ settings }: Place, { found, expected }: RowFact & { code: 'lines_total_differs' }): string[] {
+  const { lines, query } = settings.orders;
+  const more = BigInt(expected) - BigInt(found);
+  const isSmall = more <= mostOfRounding && more >= -mostOfRounding;
+  const named = [...lines.orderKey, ...(lines.sortBy ?? []), ...Object.values(lines.fields).flatMap(columnsOf)];
+  const ofLines = [lines.amount, lines.discount?.column, lines.unit && 'column' in lines.unit && lines.unit.column];
+  const columns = [...new Set([...named, ...ofLines.filter((name) => typeof name === 'string')])];
+  const amounts = [...columnsOf(lines.fields.price), ...(lines.amount === undefined ? [] : [lines.amount])];
+  const value = (name: string): string => {
+    const at = lines.orderKey.indexOf(name);
+    if (at >= 0) return `o.${quoted(settings, settings.orders.key[at] ?? '')}`;
+    if (columnsOf(lines.fields.sku)[0] === name) return "'FREIGHT'";
+    if (columnsOf(lines.fields.qty)[0] === name) return '1';
+    return amounts.includes(name) ? 'o.FREIGHT_COLUMN' : 'NULL';
+  };
+  const own = columns.map((name) => `l.${quoted(settings, name)}`).join(', ');
+  const price = columnOfField(settings, 'price');
+  const added = `SELECT ${columns.map(value).join(', ')} FROM (${inline(query, settings)}) o WHERE o.FREIGHT_COLUMN <> 0`;
+  return [
+    ...(isSmall && lines.rounding === undefined
+      ? [
+          'orders.lines.rounding: {sku: ROUNDING}, a SKU that the service knows: up to half a cent for each line goes into a line of its own',
+        ]
+      : []),
+    'orders.total: the column that is the sum of the lines (net or gross, with or without freight)',
+    `or orders.lines.query: SELECT ${own} FROM (${inline(lines.query, settings)}) l UNION ALL ${added}; a line for what the total has beside the lines, such as freight, tax or a discount (below 0)`,
+    ...(more < 0n
+      ? [
+          `or, where prices include a tax that the total does not: orders.lines.query with the net price, such as ${price} / (1 + RATE / 100.0) AS ${price}, orders.lines.unit: {factor: 1}, orders.lines.rounding: {sku: ROUNDING} and amounts.rounding: half-up`,
+        ]
+      : []),
+    'or leave orders.total out, and nothing checks the amounts',
+  ];
+}
+
+/** The most minor units that rounding the lines of an order one by one usually comes to. */
+const mostOfRounding = 10n;
+
 function emptyColumn(place: Place, column: string): string[] {
   const { settings, isLine } = place;
   if (isLine && column === columnOfField(settings, 'sku', false))
     return [
-      settings.orders.lines.text === 'skip'
-        ? 'orders.lines.text: {sku: TEXT}, a SKU for lines without one'
-        : 'orders.lines.text: skip, or a SKU for lines without one: {sku: TEXT}',
+      'orders.lines.text: {sku: TEXT}, a SKU that the service knows for every line without one',
+      ...(settings.orders.lines.text === 'skip'
+        ? []
+        : ['or orders.lines.text: skip, which leaves out those without a price']),
     ];
   const other = `${fieldPath(place, column)}: [${column}, OTHER_COLUMN], to take the first that is not empty`;
   if (isLine) return [other];
@@ -174,7 +217,7 @@ function quoted({ dialect }: Mapping, name: string): string {
   return /^[a-z_][a-z0-9_]*$/.test(name) ? name : dialect.quoteIdentifier(name);
 }
 
-function columnOfField(settings: Mapping, name: 'qty' | 'sku', isQuoted = true): string {
+function columnOfField(settings: Mapping, name: 'qty' | 'sku' | 'price', isQuoted = true): string {
   const [column = name] = columnsOf(settings.orders.lines.fields[name]);
   return isQuoted ? quoted(settings, column) : column;
 }
