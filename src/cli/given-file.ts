@@ -75,7 +75,7 @@ function isRunning(pid: number): boolean {
 }
 
 /** Lends the name of a new file in a folder of its own. */
-async function inScratchFile<T>(settings: Settings, use: (file: string) => Promise<T>): Promise<T> {
+export async function inScratchFile<T>(settings: Settings, use: (file: string) => Promise<T>): Promise<T> {
   await removeLeftScratch(settings);
   const folder = await mkdtemp(join(scratchPlace(settings), `scratch-${process.pid}-`));
   try {

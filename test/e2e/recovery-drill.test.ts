@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import { createSampleErp } from '../../src/lab/sample-erp/create-sample-erp.js';
@@ -141,7 +141,7 @@ describe('docs/recovery.md, typed after each disaster', function () {
       this.since = new Date(Date.now() - 60_000).toISOString();
       await this.succeeds('go-live', '--first-installation', '--yes');
       await this.succeeds('sync');
-      await this.type(linesUnder('Before it happens'));
+      await this.type(linesUnder('Before it happens').slice(0, 2));
       copyFileSync(this.erp.file, join(this.backups, 'erp.sqlite'));
       await insertSampleOrder(this.erp, { customerId: 2 });
       await insertSampleOrder(this.erp, { customerId: 3 });
@@ -292,6 +292,37 @@ describe('docs/recovery.md, typed after each disaster', function () {
         if (isFullMatrix || isUsual) isTypedAfter(disaster, proof, areKeysForgotten);
       }
 
+  it('is tried before on stores that are thrown away: nothing is sent, and store and ERP stay as they are', async () => {
+    const company = new Company(undefined);
+    await company.live();
+    await insertSampleOrder(company.erp, { customerId: 1 });
+    const files = [join(company.backups, 'bindings.jsonl'), join(company.backups, 'waybill.copy')];
+    const state = () => ({
+      requests: sandbox.ledger().requests.length,
+      erp: readFileSync(company.erp.file).toString('hex'),
+      store: tablesIn(company.server.storeFile),
+      files: readdirSync(join(company.folder, 'server')).sort(),
+    });
+    const before = state();
+    const { tried, todo } = JSON.parse(await company.succeeds('doctor', '--drill', ...files, '--json'));
+    expect(state()).to.deep.equal(before);
+
+    const [atNight, now] = [early + customers, early + customers + 2];
+    const late = [...company.orders.late].map(([sourceKey, number]) => ({ entity: 'order', sourceKey, number }));
+    const byNight = { proven: atNight, unproven: 2, first: late, contradicted: [], doubted: 1 };
+    expect(tried.map(({ of: _, ...one }: { of: unknown }) => one)).to.deep.equal([
+      { proof: files[0], ...byNight },
+      { proof: files[1], ...byNight },
+      { proof: 'side tables', ...byNight, proven: now, unproven: 0, first: [] },
+    ]);
+    expect(todo.join('\n')).to.contain('service.endpoints.lookUpOrder').and.to.not.contain('writeBack.enabled');
+    const [, , typed = ''] = linesUnder('Before it happens');
+    const { stdout } = await company.server.run(...shellWords(company.here(typed)).slice(1));
+    expect(stdout)
+      .to.contain(`${atNight} of ${now} records at the service are known again`)
+      .and.to.contain(late[0]?.number);
+  });
+
   it('a wrong copy restored: sends nothing, until the right one is in its place', async () => {
     const other = new Company(undefined, 'another');
     await other.live();
@@ -347,6 +378,17 @@ describe('docs/recovery.md, typed after each disaster', function () {
 });
 
 const ages: readonly Age[] = ['early', 'late', 'new'];
+
+/** Every row of a store. */
+function tablesIn(file: string): Record<string, unknown[]> {
+  const store = openSqlite(file);
+  try {
+    const names = store.prepare("SELECT name FROM sqlite_master WHERE type='table'").pluck().all() as string[];
+    return Object.fromEntries(names.map((name) => [name, store.prepare(`SELECT * FROM "${name}"`).all()]));
+  } finally {
+    store.close();
+  }
+}
 
 function lookUps(more: { absenceProves: boolean }) {
   const { lookUpCustomer, lookUpOrder } = sandboxLookUps;

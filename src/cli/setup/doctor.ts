@@ -6,12 +6,14 @@ import { askService } from '../../operator/setup/doctor/check-service.js';
 import { examine } from '../../operator/setup/doctor/examine.js';
 import { type Finding, findingsOf, guarded, type Severity } from '../../operator/setup/doctor/finding.js';
 import { tell } from '../../words/words.js';
-import { allOptions, type CommonOptions, exitCode, jsonCommand, sourceNamed, sourceOption } from '../command.js';
+import { allOptions, type CommonOptions, exitCode, inApp, jsonCommand, sourceNamed, sourceOption } from '../command.js';
 import { Output } from '../terminal/output.js';
 import { hideFromErrors } from '../terminal/streams.js';
+import { tryRecovery } from './drill.js';
 
 interface DoctorOptions extends CommonOptions {
   askService?: boolean;
+  drill?: true | string[];
 }
 
 export function doctorCommand(): Command {
@@ -21,9 +23,16 @@ export function doctorCommand(): Command {
     'waybill doctor',
   )
     .option('--ask-service', 'also ask the service for one invoice, to try the credential; the request goes on record')
+    .option(
+      '--drill [file...]',
+      'only try a recovery: with exports of the bindings, copies of a SQLite store, and the side tables of the ERP, on a store that is thrown away',
+    )
     .addOption(sourceOption())
-    .action(async (_options, command: Command) => {
-      process.exitCode = await doctor(allOptions<DoctorOptions>(command));
+    .action(async (...args) => {
+      const options = allOptions<DoctorOptions>(args.at(-1) as Command);
+      const files = options.drill === true ? [] : options.drill;
+      if (files) return inApp((app) => tryRecovery(app, files), { readOnly: true })(...args);
+      process.exitCode = await doctor(options);
     });
 }
 
