@@ -3,6 +3,7 @@ import { openOutside } from '../model/outside.js';
 import { actionWords } from './en/actions.js';
 import { alertWords } from './en/alerts.js';
 import { listWords } from './en/lists.js';
+import { probeWords } from './en/probe.js';
 import { reconcileWords } from './en/reconcile.js';
 import { recordWords } from './en/records.js';
 import { recoveryWords } from './en/recovery.js';
@@ -27,4 +28,5 @@ export const en: WordsFor<AllFacts> = {
   ...listWords,
   ...reconcileWords,
   ...recoveryWords,
+  ...probeWords,
 };

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { actionWords } from '../../src/words/en/actions.js';
 import { alertWords } from '../../src/words/en/alerts.js';
 import { listWords } from '../../src/words/en/lists.js';
+import { probeWords } from '../../src/words/en/probe.js';
 import { reconcileWords } from '../../src/words/en/reconcile.js';
 import { recordWords } from '../../src/words/en/records.js';
 import { recoveryWords } from '../../src/words/en/recovery.js';
@@ -15,6 +16,7 @@ describe('the codes of facts', () => {
     actionWords,
     alertWords,
     listWords,
+    probeWords,
     reconcileWords,
     recordWords,
     recoveryWords,

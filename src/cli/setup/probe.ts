@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import type { ProbeFact } from '../../model/facts/probe.js';
 import { redact } from '../../model/redact.js';
-import type { JsonObject } from '../../operator/setup/probe/evidence.js';
+import type { Finding, JsonObject } from '../../operator/setup/probe/evidence.js';
 import { type ProbeResult, probe, probeProblem } from '../../operator/setup/probe/probe.js';
-import { proposalOf } from '../../operator/setup/probe/proposal.js';
 import { writeWholeFile } from '../../store/whole-file.js';
+import { proposalOf, tellFinding } from '../../telling/probe-proposal.js';
 import { tell } from '../../words/words.js';
 import {
   type CommandApp,
@@ -86,15 +87,15 @@ async function runProbe(app: CommandApp, options: ProbeCommandOptions): Promise<
   const { settings, output, context } = app;
   const { service } = settings;
   const problem = probeProblem(service, options.sandbox);
-  if (problem !== null) throw new UsageError(problem);
+  if (problem !== null) throw new UsageError(tell(problem));
   const question = `Is ${service.baseUrl} a sandbox, in which test records may be made?`;
   if (options.sandbox === undefined && !process.stdin.isTTY)
     throw new UsageError(`${question} Confirm it with --sandbox ${service.baseUrl}`);
   if (options.sandbox === undefined && !(await confirm(question, false))) return exitCode.failed;
 
   const stop = stopSignal(() => writeError('Stopping. What was made is removed first.'));
-  const say = (step: string) => {
-    if (!options.json && options.out !== '-') output.line(`… ${step}`);
+  const say = (step: ProbeFact) => {
+    if (!options.json && options.out !== '-') output.line(`… ${tell(step)}`);
   };
   try {
     const result = await writeGivenFile(options.out, settings, (file) =>
@@ -102,7 +103,6 @@ async function runProbe(app: CommandApp, options: ProbeCommandOptions): Promise<
       writeWholeFile(file, async (handle) => {
         const { keyHeader: headers, keyField, ...more } = options;
         const found = await probe(context, await app.client(), {
-          tell,
           ...more,
           headers,
           fields: keyField,
@@ -128,6 +128,11 @@ async function runProbe(app: CommandApp, options: ProbeCommandOptions): Promise<
   }
 }
 
+/** A finding for `--json`, which tells its evidence line by line. */
+function inJson(finding: Finding): object {
+  return { ...finding, evidence: tellFinding(finding).evidence };
+}
+
 /** Ends the writing of the file: an empty proposal would take the name from the next probe. */
 class NothingFound extends Error {
   override readonly name = 'NothingFound';
@@ -148,9 +153,16 @@ function showNothing(
   { out }: ProbeCommandOptions,
   { findings, requests, left, stopped }: ProbeResult,
 ): number {
-  output.json({ service: settings.service.baseUrl, requests, stopped, left, file: null, findings });
+  output.json({
+    service: settings.service.baseUrl,
+    requests,
+    stopped,
+    left,
+    file: null,
+    findings: findings.map(inJson),
+  });
   const words = [
-    `The probe did not come to its end: ${stopped}.`,
+    `The probe did not come to its end: ${stopped === null ? '' : tell(stopped)}.`,
     'It found nothing, and wrote no proposal. Mend that, and probe again.',
   ];
   if (out === '-') writeError(...words);
@@ -160,16 +172,23 @@ function showNothing(
 
 function show({ output, settings }: CommandApp, { out }: ProbeCommandOptions, result: ProbeResult): number {
   const { findings, requests, left, stopped } = result;
-  output.json({ service: settings.service.baseUrl, requests, stopped, left, file: out, findings });
+  output.json({
+    service: settings.service.baseUrl,
+    requests,
+    stopped,
+    left,
+    file: out,
+    findings: findings.map(inJson),
+  });
   if (out !== '-') {
     output.table(
       ['point', 'found', 'ask'],
-      findings.map(({ point, found, ask }) => [point, found, ask === null ? '' : 'yes']),
+      findings.map(({ point, found, ask }) => [tell(point), tell(found), ask === null ? '' : 'yes']),
     );
     output.lines(
-      stopped !== null && `The probe did not come to its end: ${stopped}.`,
+      stopped !== null && `The probe did not come to its end: ${tell(stopped)}.`,
       `${requests} requests. ${findings.filter(({ ask }) => ask !== null).length} points are left to ask the operator of the service.`,
-      ...left.map(({ entity, name, why }) => `Left at the service: ${entity} ${name} (${why}).`),
+      ...left.map(({ entity, name, why }) => `Left at the service: ${entity} ${name} (${tell(why)}).`),
       `The proposal, with the evidence: ${out}`,
     );
   }

@@ -3,6 +3,7 @@ import type { ActionFacts } from './actions.js';
 import type { AlertFacts } from './alerts.js';
 import type { FactOf } from './fact-of.js';
 import type { ListFacts } from './lists.js';
+import type { ProbeFacts } from './probe.js';
 import type { ReconcileFacts } from './reconcile.js';
 import type { RecordFacts } from './records.js';
 import type { RecoveryFacts } from './recovery.js';
@@ -26,7 +27,8 @@ export interface AllFacts
     AlertFacts,
     ListFacts,
     ReconcileFacts,
-    RecoveryFacts {}
+    RecoveryFacts,
+    ProbeFacts {}
 
 /**
  * A typed fact: the reason of a refusal, a row's problem, a hold, an alert. It is stored as its code and its data as JSON;

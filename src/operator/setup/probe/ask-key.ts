@@ -1,5 +1,6 @@
-import { isSameRecord, placeInWords, recognisedTrial } from './decide-key.js';
-import { type Evidence, isDone, isRefused, type JsonObject, type KeyPlace, type KeyTrial } from './evidence.js';
+import type { KeyPlace, ProbeFact } from '../../../model/facts/probe.js';
+import { isSameRecord, recognisedTrial } from './decide-key.js';
+import { type Evidence, isDone, isRefused, type JsonObject, type KeyTrial } from './evidence.js';
 import type { Ground } from './ground.js';
 
 const otherHeaders = ['Idempotency-Key', 'X-Idempotency-Key', 'X-Request-Id', 'X-Request-Code'];
@@ -40,13 +41,7 @@ export async function findKey(ground: Ground, places: readonly KeyPlace[]): Prom
 async function makeCustomer(ground: Ground, place: KeyPlace): Promise<boolean> {
   const { evidence, records } = ground;
   const record = records.customer(ground.customerCode);
-  const made = await ground.create(
-    `a customer, key in ${placeInWords(place)}`,
-    'customer',
-    record,
-    records.newKey(),
-    place,
-  );
+  const made = await ground.create({ code: 'probe_asks_customer', place }, 'customer', record, records.newKey(), place);
   if (!isDone(made)) ground.refusedCustomers.push(made);
   else Object.assign(evidence, { customer: made, customerRecord: record });
   ground.hasCustomer = isDone(made);
@@ -57,60 +52,67 @@ async function tryPlace(ground: Ground, place: KeyPlace): Promise<KeyTrial> {
   const { evidence, records, customerCode } = ground;
   const record = records.order(customerCode);
   const key = records.newKey();
-  const where = placeInWords(place);
-  const send = (what: string, sentKey: string) => ground.create(what, 'order', record, sentKey, place);
-  const first = await send(`an order, key in ${where}`, key);
+  const send = (what: ProbeFact, sentKey: string) => ground.create(what, 'order', record, sentKey, place);
+  const first = await send({ code: 'probe_asks_order', place }, key);
   if (!isDone(first)) return { place, first };
   Object.assign(evidence, { order: first, orderRecord: record });
-  const again = await send('the same order, same key', key);
+  const again = await send({ code: 'probe_asks_same_key' }, key);
   ground.key = key;
   if (!isRefused(again) && !(isDone(again) && isSameRecord(first, again))) return { place, first, again };
-  return { place, first, again, otherKey: await send('the same order, another key', records.newKey()) };
+  return { place, first, again, otherKey: await send({ code: 'probe_asks_other_key' }, records.newKey()) };
 }
 
 /** The conclusions about the key once its place is known. */
 export async function askAboutKey(ground: Ground, place: KeyPlace): Promise<void> {
   const { evidence, records, key, customerCode } = ground;
   const order = evidence.orderRecord as JsonObject;
-  const send = (what: string, record: JsonObject, sentKey: string, where: KeyPlace = place) =>
+  const send = (what: ProbeFact, record: JsonObject, sentKey: string, where: KeyPlace = place) =>
     ground.create(what, 'order', record, sentKey, where);
 
   if (place.in === 'header')
     evidence.otherForm = await send(
-      place.quoted ? 'the same key without quotes' : 'the same key in quotes',
+      place.quoted ? { code: 'probe_asks_without_quotes' } : { code: 'probe_asks_in_quotes' },
       order,
       key,
       { ...place, quoted: !place.quoted },
     );
-  evidence.otherBody = await send('the same key, another body', records.order(customerCode), key);
+  evidence.otherBody = await send({ code: 'probe_asks_other_body' }, records.order(customerCode), key);
 
   for (let nth = 0; nth < 3 && !evidence.atOnce.some((pair) => !pair.every(isDone)); nth++) {
     const record = records.order(customerCode);
     const sharedKey = records.newKey();
-    const twice = ['one of two at once', 'the other'].map((what) => send(what, record, sharedKey));
+    const twice = (['probe_asks_one_of_two', 'probe_asks_other_of_two'] as const).map((code) =>
+      send({ code }, record, sharedKey),
+    );
     evidence.atOnce.push(await both(twice));
   }
 
   const refusedKey = records.newKey();
   const right = records.order(customerCode);
-  const refused = await send('an order without lines', { ...right, items: [] }, refusedKey);
+  const refused = await send({ code: 'probe_asks_without_lines' }, { ...right, items: [] }, refusedKey);
   evidence.invalid = { refused };
-  if (isRefused(refused)) evidence.invalid.corrected = await send('the same key, corrected', right, refusedKey);
+  if (isRefused(refused)) evidence.invalid.corrected = await send({ code: 'probe_asks_corrected' }, right, refusedKey);
 
   const newCode = records.newName();
   const early = records.order(newCode);
   const earlyKey = records.newKey();
-  const unknown = await send('an order of an unknown customer', early, earlyKey);
+  const unknown = await send({ code: 'probe_asks_unknown_customer' }, early, earlyKey);
   evidence.unknownCustomer = { refused: unknown };
   if (isRefused(unknown)) {
-    const made = await ground.create('that customer', 'customer', records.customer(newCode), records.newKey(), place);
+    const made = await ground.create(
+      { code: 'probe_asks_that_customer' },
+      'customer',
+      records.customer(newCode),
+      records.newKey(),
+      place,
+    );
     evidence.unknownCustomer.customerMade = made;
-    if (isDone(made)) evidence.unknownCustomer.again = await send('the same order, same key', early, earlyKey);
+    if (isDone(made)) evidence.unknownCustomer.again = await send({ code: 'probe_asks_same_key' }, early, earlyKey);
   }
 
   if (!evidence.customer) return;
   evidence.exists = await ground.create(
-    'the first customer again, another key',
+    { code: 'probe_asks_customer_again' },
     'customer',
     records.customer(customerCode),
     records.newKey(),

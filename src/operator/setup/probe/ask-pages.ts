@@ -1,4 +1,5 @@
 import type { Settings } from '../../../config/settings.js';
+import type { ProbeFact } from '../../../model/facts/probe.js';
 import type { ProbeRequest } from '../../../service/service-client.js';
 import { firstPage, pageSizes, readPage } from './decide-pages.js';
 import { type Evidence, isRefused, type PageEvidence } from './evidence.js';
@@ -21,16 +22,16 @@ export function pageRequest({ service, invoices }: Settings, page: number, limit
 
 /** The number of the first page of invoices, and the largest page size. */
 export async function askForPages(settings: Settings, questions: Questions): Promise<PageEvidence> {
-  const page = (what: string, number: number, limit: number) =>
+  const page = (what: ProbeFact, number: number, limit: number) =>
     questions.ask(what, pageRequest(settings, number, limit));
-  const zero = await page('page 0', 0, 1);
-  const one = await page('page 1', 1, 1);
-  const zeroAgain = await page('page 0 again', 0, 1);
+  const zero = await page({ code: 'probe_asks_page_0' }, 0, 1);
+  const one = await page({ code: 'probe_asks_page_1' }, 1, 1);
+  const zeroAgain = await page({ code: 'probe_asks_page_0_again' }, 0, 1);
   const pages: PageEvidence = { zero, one, zeroAgain, sizes: [] };
   const [first = settings.invoices.paging.firstPage] = Object.values(firstPage(pages).settings);
   // If a large page is refused, the largest that is taken lies between two that were asked for.
   for (let limit = largestPage; ; ) {
-    const got = await page(`a page of ${limit}`, first as number, limit);
+    const got = await page({ code: 'probe_asks_page', limit }, first as number, limit);
     pages.sizes.push({ limit, page: got });
     const { taken, refused, given } = pageSizes(pages.sizes);
     const isEnough = given !== null || refused === null || refused - taken <= 1;
@@ -38,7 +39,8 @@ export async function askForPages(settings: Settings, questions: Questions): Pro
     limit = taken + Math.floor((refused - taken) / 2);
   }
   const whole = pages.sizes.filter(({ page }) => seemsWhole(page)).at(-1);
-  if (whole) pages.second = await page(`the next page of ${whole.limit}`, (first as number) + 1, whole.limit);
+  if (whole)
+    pages.second = await page({ code: 'probe_asks_next_page', limit: whole.limit }, (first as number) + 1, whole.limit);
   return pages;
 }
 

@@ -1,3 +1,5 @@
+import { failureOf } from '../../../model/facts/failure.js';
+import type { KeyPlace, ProbeFact } from '../../../model/facts/probe.js';
 import type { Entity } from '../../../model/record.js';
 import type { ProbeRequest } from '../../../service/service-client.js';
 import { customerIdPlace, customerIdPlaces, orderIdPlace, orderIdPlaces, valuesOf } from './decide-acknowledgement.js';
@@ -5,10 +7,10 @@ import { patchIsEnough } from './decide-changes.js';
 import {
   type ChangeTrial,
   type Evidence,
+  inShort,
   isDone,
   type JsonObject,
   jsonOf,
-  type KeyPlace,
   type ProbeEvidence,
 } from './evidence.js';
 import type { Ground } from './ground.js';
@@ -38,7 +40,11 @@ async function readBy(
   for (const place of places.slice(0, mostIds)) {
     const request = records.ofMade('GET', made, place);
     if (!request) continue;
-    evidence.reads.push({ entity, place, read: await questions.ask(`read the ${entity} by ${place}`, request) });
+    evidence.reads.push({
+      entity,
+      place,
+      read: await questions.ask({ code: 'probe_asks_read', entity, place }, request),
+    });
     if (idPlaceOf(evidence, entity) === place) return;
   }
 }
@@ -75,10 +81,10 @@ async function askForChange(
   const back = records.ofMade('GET', made, id);
   if (!change || !back) return;
   const write = async (method: 'PATCH' | 'PUT', body: JsonObject) => {
-    const what = method === 'PATCH' ? `one field of the ${entity}` : `the whole ${entity}`;
+    const what = { code: 'probe_asks_change', entity, isWhole: method === 'PUT' } as const;
     const request = records.ofMade(method, made, id, body) as ProbeRequest;
     const done = await questions.ask(what, withKey(request, records.newKey(), place));
-    return { done, ...(isDone(done) && { read: await questions.ask('read it back', back) }) };
+    return { done, ...(isDone(done) && { read: await questions.ask({ code: 'probe_asks_read_back' }, back) }) };
   };
   const { changed, kept, body } = change;
   const trial: ChangeTrial = { entity, changed, kept, patch: await write('PATCH', body) };
@@ -94,7 +100,7 @@ function idPlaceOf(evidence: ProbeEvidence, entity: Entity): string | undefined 
 export interface Left {
   entity: Entity;
   name: string;
-  why: string;
+  why: ProbeFact;
 }
 
 /**
@@ -112,18 +118,17 @@ export async function cleanUp(ground: Ground, questions: Questions, place: KeyPl
     const { entity, name } = made;
     const request = records.ofMade('DELETE', made, idPlaceOf(evidence, entity));
     if (!request) {
-      const why = made.answer ? 'its id is not known for certain' : 'it may exist: its create had no answer';
+      const why: ProbeFact = made.answer ? { code: 'probe_id_uncertain' } : { code: 'probe_may_exist' };
       left.push({ entity, name, why });
       continue;
     }
+    const what = { code: 'probe_asks_removal', entity, name } as const;
     const remove = () =>
       questions
-        .ask(`remove ${entity} ${name}`, withKey(request, records.newKey(), place))
-        .catch((error: Error): Evidence => ({ what: 'remove', asked: request, answer: null, problem: error.message }));
+        .ask(what, withKey(request, records.newKey(), place))
+        .catch((error): Evidence => ({ what, asked: request, answer: null, problem: failureOf(error) }));
     const removed = await remove();
-    const { answer, problem } = removed;
-    if (!isDone(removed))
-      left.push({ entity, name, why: `DELETE ${request.path}: ${answer ? `HTTP ${answer.status}` : problem}` });
+    if (!isDone(removed)) left.push({ entity, name, why: { code: 'probe_delete_failed', exchange: inShort(removed) } });
     if (evidence.removals.some((one) => one.entity === entity)) continue;
     evidence.removals.push({ entity, removed, ...(isDone(removed) && { again: await remove() }) });
   }

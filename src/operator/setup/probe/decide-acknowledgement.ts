@@ -1,3 +1,4 @@
+import type { ProbeFact } from '../../../model/facts/probe.js';
 import { type Entity, type OrderItem, orderTotal, valueAt } from '../../../model/record.js';
 import {
   type Evidence,
@@ -81,9 +82,15 @@ export function decideAcknowledgement(evidence: ProbeEvidence): Finding[] {
 
 function ofOrder(evidence: ProbeEvidence): Finding {
   const { order, orderRecord, reads } = evidence;
-  const point = 'acknowledgement of an order';
+  const point = { code: 'probe_of_order_made' } as const;
   if (!order?.answer || !orderRecord)
-    return { point, found: 'No order was made.', settings: {}, ask: 'What is a created order answered?', evidence: [] };
+    return {
+      point,
+      found: { code: 'probe_no_order_made' },
+      settings: {},
+      ask: { code: 'probe_ask_order_made' },
+      evidence: [],
+    };
   const leaves = leavesOf(jsonOf(order));
   const expected = Number(orderTotal(orderRecord.items as OrderItem[]));
   const first = (fits: (leaf: { place: string; value: unknown }) => boolean, name: RegExp) => {
@@ -99,12 +106,11 @@ function ofOrder(evidence: ProbeEvidence): Finding {
   );
   const stateValue = state && valueAt(jsonOf(order), state);
   const isProven = provenPlace(evidence, 'order') !== undefined;
-  const missing = Object.entries({ id, total, 'time of creation': createdAt, state }).flatMap(([name, place]) =>
-    place === undefined ? [name] : [],
-  );
+  const places = { id, total, createdAt, state };
+  const missing = (['id', 'total', 'createdAt', 'state'] as const).filter((name) => places[name] === undefined);
   return {
     point,
-    found: `Its id is at ${id ?? '(nowhere)'}${id && !isProven ? ' (by its name alone: no read of the order proved it)' : ''}.`,
+    found: { code: 'probe_order_id', place: id ?? null, isProven },
     settings: {
       'service.endpoints.createOrder.successStatus': order.answer.status,
       ...(id ? { 'service.acknowledgement.orderId': id } : {}),
@@ -113,35 +119,30 @@ function ofOrder(evidence: ProbeEvidence): Finding {
       ...(createdAt ? { 'service.acknowledgement.orderCreatedAt': createdAt } : {}),
       ...(typeof stateValue === 'string' && oneWord.test(stateValue) ? { 'service.states.order': [stateValue] } : {}),
     },
-    ask:
-      missing.length === 0
-        ? null
-        : `Where does the answer to a created order hold: ${missing.join(', ')}? The total was ${expected}, in the smallest unit of the currency.`,
+    ask: missing.length === 0 ? null : { code: 'probe_ask_order_fields', missing, total: expected },
     evidence: [inShort(order), ...reads.filter(({ entity }) => entity === 'order').map(({ read }) => inShort(read))],
   };
 }
 
 function ofCustomer(evidence: ProbeEvidence): Finding {
   const { customer, reads } = evidence;
-  const point = 'acknowledgement of a customer';
+  const point = { code: 'probe_of_customer_made' } as const;
   if (!customer?.answer)
     return {
       point,
-      found: 'No customer was made.',
+      found: { code: 'probe_no_customer_made' },
       settings: {},
-      ask: 'What is a created customer answered?',
+      ask: { code: 'probe_ask_customer_made' },
       evidence: [],
     };
   const body = jsonOf(customer);
   const place = customerIdPlace(evidence);
   const isCode = place !== undefined && lastName(place) === 'customer_code';
-  const ownId = place
-    ? `It gives the customer an id, at ${place}: put {id} into the paths of customers.`
-    : 'It names the customer neither by our code nor by an id; Waybill goes by our code.';
+  const ownId: ProbeFact = place ? { code: 'probe_customer_id', place } : { code: 'probe_customer_unnamed' };
   const state = leavesOf(body).find(({ place: at }) => /^(status|state)$/i.test(lastName(at)))?.place;
   return {
     point,
-    found: isCode ? 'It names the customer by our code.' : ownId,
+    found: isCode ? { code: 'probe_customer_by_code' } : ownId,
     settings: {
       'service.endpoints.createCustomer.successStatus': customer.answer.status,
       ...(place ? { 'service.acknowledgement.customerId': place } : {}),

@@ -1,3 +1,4 @@
+import type { ProbeFact } from '../../../model/facts/probe.js';
 import type { Entity } from '../../../model/record.js';
 import {
   type ChangeTrial,
@@ -20,7 +21,6 @@ export function patchIsEnough(trial: ChangeTrial): boolean {
   return keepsOthers(trial) === true;
 }
 
-const nouns = { order: 'an order', customer: 'a customer' } as const;
 const settingOf = {
   order: { update: 'service.endpoints.updateOrder', remove: 'service.endpoints.deleteOrder' },
   customer: { update: 'service.endpoints.updateCustomer', remove: 'service.endpoints.deleteCustomer' },
@@ -41,16 +41,13 @@ export function decideChanges({ changes, removals }: ProbeEvidence): Finding[] {
 }
 
 function update(entity: Entity, trial: ChangeTrial | undefined): Finding {
-  const point = `change of ${nouns[entity]}`;
-  const ask = `How is ${nouns[entity]} changed: by PATCH with the fields that change, or by PUT with all of them?`;
-  if (!trial) {
-    const hint = entity === 'customer' ? ' It takes two fields of text: --customer.' : '';
-    return { point, found: `It was not tried.${hint}`, settings: {}, ask, evidence: [] };
-  }
+  const point = { code: 'probe_of_change', entity } as const;
+  const ask = { code: 'probe_ask_change', entity } as const;
+  if (!trial) return { point, found: { code: 'probe_change_not_tried', entity }, settings: {}, ask, evidence: [] };
   const { patch, put } = trial;
   const asked = [patch.done, patch.read, put?.done, put?.read];
   const evidence = asked.flatMap((one) => (one ? [inShort(one)] : []));
-  const is = (method: 'PATCH' | 'PUT', { answer }: Evidence, found: string): Finding => ({
+  const is = (method: 'PATCH' | 'PUT', { answer }: Evidence, found: ProbeFact): Finding => ({
     point,
     found,
     settings: {
@@ -61,28 +58,25 @@ function update(entity: Entity, trial: ChangeTrial | undefined): Finding {
     evidence,
   });
   const keeps = keepsOthers(trial);
-  if (keeps) return is('PATCH', patch.done, 'PATCH changes the fields that it carries and keeps the others.');
+  if (keeps) return is('PATCH', patch.done, { code: 'probe_patch_keeps' });
   if (put && isDone(put.done)) {
-    const loses =
-      keeps === false
-        ? 'PATCH does not keep the other fields'
-        : 'It cannot be seen whether PATCH keeps the other fields';
-    return is('PUT', put.done, `${isDone(patch.done) ? loses : 'PATCH is refused'}; PUT takes the whole record.`);
+    const others = keeps === false ? 'lost' : 'unseen';
+    return is('PUT', put.done, { code: 'probe_put', patch: isDone(patch.done) ? others : 'refused' });
   }
-  const found = isDone(patch.done) ? 'PATCH is taken, but what it does can not be seen.' : 'No change was taken.';
+  const found: ProbeFact = isDone(patch.done) ? { code: 'probe_patch_unseen' } : { code: 'probe_no_change_taken' };
   return { point, found, settings: {}, ask, evidence };
 }
 
 function removal(entity: Entity, one: ProbeEvidence['removals'][number] | undefined): Finding {
-  const point = `removal of ${nouns[entity]}`;
-  const ask = `How is ${nouns[entity]} removed, if at all?`;
-  if (!one) return { point, found: 'It was not tried.', settings: {}, ask, evidence: [] };
+  const point = { code: 'probe_of_removal', entity } as const;
+  const ask = { code: 'probe_ask_removal', entity } as const;
+  if (!one) return { point, found: { code: 'probe_not_tried' }, settings: {}, ask, evidence: [] };
   const { removed, again } = one;
   const evidence = [removed, again].flatMap((each) => (each ? [inShort(each)] : []));
-  if (!isDone(removed)) return { point, found: 'DELETE is refused.', settings: {}, ask, evidence };
+  if (!isDone(removed)) return { point, found: { code: 'probe_delete_refused' }, settings: {}, ask, evidence };
   return {
     point,
-    found: `DELETE removes it.${again?.answer ? ` The second time it is answered ${again.answer.status}.` : ''}`,
+    found: { code: 'probe_delete_removes', again: again?.answer?.status ?? null },
     settings: { [`${settingOf[entity].remove}.successStatus`]: removed.answer?.status ?? 204 },
     ask: null,
     evidence,

@@ -1,3 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ProbeFact } from '../../../model/facts/probe.js';
+import { outside } from '../../../model/outside.js';
 import { valueAt } from '../../../model/record.js';
 import { type ErrorPlaces, usualErrorPlaces } from '../../../model/verdict.js';
 import { errorBody } from '../../../service/answer-words.js';
@@ -79,51 +82,53 @@ export function errorPlacesOf(evidence: ProbeEvidence): ErrorPlaces {
 export function decideErrors(evidence: ProbeEvidence): Finding[] {
   const { invalid, wrongCredential, forbidden, missing, unknownAddress } = evidence;
   const places = unusualErrorPlaces(refusalsOf(evidence).map(jsonOf));
-  const shape = (one: Evidence | undefined): string => {
-    if (!one?.answer) return 'was not seen';
+  const shape = (one: Evidence, isAsUnknown = false): ProbeFact => {
+    if (!one.answer) return { code: 'probe_not_seen' };
     const { code, message } = errorBody(one.answer.body, places ? { ...usualErrorPlaces, ...places } : undefined);
-    const kind = typeof jsonOf(one) === 'object' ? 'JSON' : 'no JSON';
-    return `is answered ${one.answer.status}, ${kind}, ${code ? `code ${code}` : 'no code'}: ${message || 'no words'}`;
+    return {
+      code: 'probe_error_shape',
+      status: one.answer.status,
+      isJson: typeof jsonOf(one) === 'object',
+      errorCode: code ? outside(code) : null,
+      message: message ? outside(message) : null,
+      isAsUnknown,
+    };
   };
-  const point = (name: string, one: Evidence | undefined, status: number, unknown: string): Finding => {
+  const point = (name: ProbeFact, one: Evidence | undefined, status: number, unknown: ProbeFact): Finding => {
     const known = one?.answer?.status === status;
     return {
       point: name,
-      found: one ? `It ${shape(one)}` : 'It was not asked for.',
+      found: one ? shape(one) : { code: 'probe_not_asked_for' },
       settings: {},
       ask: known ? null : unknown,
       evidence: one ? [inShort(one)] : [],
     };
   };
-  const sameWords = missing?.answer && unknownAddress?.answer && shape(missing) === shape(unknownAddress);
+  const isAsUnknown =
+    missing?.answer && unknownAddress?.answer && isDeepStrictEqual(shape(missing), shape(unknownAddress));
   return [
     {
-      point: 'shape of an error',
+      point: { code: 'probe_of_errors' },
       found: places
-        ? `The message stands at ${places.message[0]}${places.code[0] ? `, the code at ${places.code[0]}` : ', and there is no code'}.`
-        : 'Errors are read without a setting.',
+        ? { code: 'probe_error_places', message: places.message[0] ?? '', errorCode: places.code[0] ?? null }
+        : { code: 'probe_errors_usual' },
       settings: places
         ? {
             'service.errorBody.message': places.message,
             ...(places.code[0] ? { 'service.errorBody.code': places.code } : {}),
           }
         : {},
-      ask: refusalsOf(evidence).length > 0 ? null : 'What does the body of an error look like?',
+      ask: refusalsOf(evidence).length > 0 ? null : { code: 'probe_ask_error_body' },
       evidence: refusalsOf(evidence)
         .slice(0, 2)
         .map((one) => inShort(one)),
     },
-    point('400, wrong data', invalid?.refused, 400, 'What is an order with wrong data answered?'),
-    point('401, wrong credential', wrongCredential, 401, 'What is a request with a wrong credential answered?'),
-    point(
-      '403, no permission',
-      forbidden,
-      403,
-      'What is a request answered that this account may not make? (`--forbidden-path` asks one that you know.)',
-    ),
+    point({ code: 'probe_of_400' }, invalid?.refused, 400, { code: 'probe_ask_400' }),
+    point({ code: 'probe_of_401' }, wrongCredential, 401, { code: 'probe_ask_401' }),
+    point({ code: 'probe_of_403' }, forbidden, 403, { code: 'probe_ask_403' }),
     {
-      ...point('404, no such record', missing, 404, 'What is a read of a record answered that does not exist?'),
-      ...(sameWords ? { found: `It ${shape(missing)}. An unknown address is answered in the same words.` } : {}),
+      ...point({ code: 'probe_of_404' }, missing, 404, { code: 'probe_ask_404' }),
+      ...(isAsUnknown ? { found: shape(missing, true) } : {}),
       evidence: [missing, unknownAddress].flatMap((one) => (one ? [inShort(one)] : [])),
     },
   ];
@@ -132,29 +137,29 @@ export function decideErrors(evidence: ProbeEvidence): Finding[] {
 /** The form of "slow down". */
 export function decideSlowDown({ throttled }: ProbeEvidence): Finding {
   const [one] = throttled;
-  const point = 'Retry-After';
+  const point = { code: 'probe_of_retry_after' } as const;
   if (!one?.answer)
     return {
       point,
-      found: 'The service did not say "slow down".',
+      found: { code: 'probe_never_slowed_down' },
       settings: {},
-      ask: 'How many requests in which time does it take, and does a 429 carry Retry-After? (`--burst` looks, and may get the account blocked for a while.)',
+      ask: { code: 'probe_ask_limit' },
       evidence: [],
     };
   const header = one.answer.headers['retry-after'];
   return {
     point,
-    found: `It ${formOfRetryAfter(header)}.`,
+    found: { code: formOfRetryAfter(header) },
     settings: {},
     ask: null,
-    evidence: [inShort(one, `Retry-After: ${header?.slice(0, 60) ?? '(none)'}`)],
+    evidence: [
+      inShort(one, { code: 'probe_retry_after_shown', value: header === undefined ? null : outside(header, 60) }),
+    ],
   };
 }
 
-function formOfRetryAfter(header: string | undefined): string {
-  if (header === undefined) return 'is absent';
-  if (/^\d+$/.test(header.trim())) return 'is given in seconds';
-  return retryAfterMs(header, 0) === null
-    ? 'is neither seconds nor a date; Waybill waits as long as it thinks right'
-    : 'is given as a date';
+function formOfRetryAfter(header: string | undefined) {
+  if (header === undefined) return 'probe_retry_after_absent';
+  if (/^\d+$/.test(header.trim())) return 'probe_retry_after_seconds';
+  return retryAfterMs(header, 0) === null ? 'probe_retry_after_unclear' : 'probe_retry_after_date';
 }

@@ -1,3 +1,4 @@
+import type { ProbeFact } from '../../../model/facts/probe.js';
 import { valueAt } from '../../../model/record.js';
 import { orderIdPlaces } from './decide-acknowledgement.js';
 import { sayTheSame } from './decide-errors.js';
@@ -9,7 +10,6 @@ import {
   isDone,
   isRefused,
   jsonOf,
-  type KeyPlace,
   type KeyTrial,
   type ProbeEvidence,
 } from './evidence.js';
@@ -46,12 +46,7 @@ export function recognisedTrial({ trials }: ProbeEvidence): KeyTrial | undefined
   return trials.find((trial) => ['replayed', 'refused'].includes(judgeTrial(trial)));
 }
 
-export function placeInWords(place: KeyPlace): string {
-  if (place.in === 'body') return `the field ${place.name}`;
-  return `the header ${place.name}${place.quoted ? ', in quotes' : ''}`;
-}
-
-function unknown(point: string, found: string, ask: string, evidence: readonly string[] = []): Finding {
+function unknown(point: ProbeFact, found: ProbeFact, ask: ProbeFact, evidence: readonly ProbeFact[] = []): Finding {
   return { point, found, settings: {}, ask, evidence };
 }
 
@@ -59,14 +54,11 @@ function unknown(point: string, found: string, ask: string, evidence: readonly s
 export function decideKey(evidence: ProbeEvidence): Finding[] {
   const trial = recognisedTrial(evidence);
   if (!trial) {
-    const tried = evidence.trials.map((one) => `${placeInWords(one.place)}: ${inShort(one.again ?? one.first)}`);
+    const tried = evidence.trials.map(({ place: at, first, again }): ProbeFact => {
+      return { code: 'probe_key_tried', place: at, exchange: inShort(again ?? first) };
+    });
     return [
-      unknown(
-        'idempotency key',
-        'No place of the key that was tried made the service recognise a repeated order.',
-        'In which header or field does a create carry its idempotency key? Without one, a repeated create makes a second record.',
-        tried,
-      ),
+      unknown({ code: 'probe_of_key' }, { code: 'probe_key_not_recognised' }, { code: 'probe_ask_key_place' }, tried),
     ];
   }
   return [
@@ -82,10 +74,10 @@ export function decideKey(evidence: ProbeEvidence): Finding[] {
 }
 
 const lifetime: Finding = {
-  point: 'lifetime of a key',
-  found: 'No probe can tell how long the service remembers a key.',
+  point: { code: 'probe_of_lifetime' },
+  found: { code: 'probe_lifetime_hidden' },
   settings: {},
-  ask: 'How long does the service remember an idempotency key? Set service.idempotency.lifetimeHours.',
+  ask: { code: 'probe_ask_lifetime' },
   evidence: [],
 };
 
@@ -95,8 +87,8 @@ function place({ place: found, first, again }: KeyTrial): Finding {
       ? { 'service.idempotency.in': 'body', 'service.idempotency.field': found.name }
       : { 'service.idempotency.in': 'header', 'service.idempotency.header': found.name };
   return {
-    point: 'idempotency key',
-    found: `The key is recognised in ${placeInWords(found)}.`,
+    point: { code: 'probe_of_key' },
+    found: { code: 'probe_key_recognised', place: found },
     settings,
     ask: null,
     evidence: [first, again as Evidence].map((one) => inShort(one)),
@@ -109,14 +101,12 @@ function repeat(trial: KeyTrial): Finding {
   const status = again.answer?.status;
   const isOtherStatus = isReplayed && status !== first.answer?.status;
   return {
-    point: 'same key and body twice',
+    point: { code: 'probe_of_repeat' },
     found: isReplayed
-      ? `The first answer is repeated${isOtherStatus ? `, with status ${status}` : ''}.`
-      : 'The repeat is refused; nothing is made twice. The answer does not name the record.',
+      ? { code: 'probe_repeat_answered', status: isOtherStatus ? (status ?? null) : null }
+      : { code: 'probe_repeat_refused' },
     settings: {},
-    ask: isOtherStatus
-      ? `Can a repeated create be answered ${first.answer?.status}, as the first is? Waybill takes one status for a success.`
-      : null,
+    ask: isOtherStatus ? { code: 'probe_ask_repeat_status', status: first.answer?.status ?? 0 } : null,
     evidence: [again, ...(otherKey ? [otherKey] : [])].map((one) => inShort(one)),
   };
 }
@@ -131,8 +121,8 @@ function keptInRecord({ changes }: ProbeEvidence, { place }: KeyTrial): Finding[
   if (!shown) return [];
   return [
     {
-      point: 'key in the record',
-      found: 'The service keeps the key as a field of the record, and a change writes its own key over it.',
+      point: { code: 'probe_of_key_in_record' },
+      found: { code: 'probe_key_kept_in_record' },
       settings: { 'service.idempotency.keptInRecord': true },
       ask: null,
       evidence: [shown.done, shown.read as Evidence].map((one) => inShort(one)),
@@ -143,32 +133,33 @@ function keptInRecord({ changes }: ProbeEvidence, { place }: KeyTrial): Finding[
 /** Only a header has a form. */
 function quoting({ otherForm }: ProbeEvidence, { place, first, again }: KeyTrial): Finding[] {
   if (place.in === 'body') return [];
-  const base = { point: 'quotes around the key', settings: { 'service.idempotency.quoted': place.quoted }, ask: null };
+  const base = {
+    point: { code: 'probe_of_quotes' } as const,
+    settings: { 'service.idempotency.quoted': place.quoted },
+    ask: null,
+  };
   const evidence = otherForm ? [inShort(otherForm)] : [];
-  if (place.quoted)
-    return [{ ...base, found: 'The key has to stand in quotes; without them it is refused.', evidence }];
+  if (place.quoted) return [{ ...base, found: { code: 'probe_key_quoted' }, evidence }];
   // If repeats are refused, the other form is refused as one.
   const isRepeat = otherForm !== undefined && again !== undefined && isRefused(again) && sayTheSame(again, otherForm);
   const isSame = isRepeat || (otherForm && isSameRecord(first, otherForm));
-  const meaning = () => {
-    if (!otherForm) return 'The key is taken without quotes.';
-    if (isSame) return 'The key is the same with quotes and without.';
-    return isRefused(otherForm)
-      ? 'The key has to stand without quotes; with them it is refused.'
-      : 'The key stands without quotes; with them it is another key.';
+  const meaning = (): ProbeFact => {
+    if (!otherForm) return { code: 'probe_key_bare' };
+    if (isSame) return { code: 'probe_quotes_ignored' };
+    return isRefused(otherForm) ? { code: 'probe_quotes_refused' } : { code: 'probe_quotes_other_key' };
   };
   return [{ ...base, found: meaning(), evidence }];
 }
 
 function otherBody({ otherBody: one, order }: ProbeEvidence): Finding {
-  const point = 'same key, another body';
-  const ask = 'What happens to a create whose key was used before with another body?';
-  if (!one || !order) return unknown(point, 'It was not tried.', ask);
+  const point = { code: 'probe_of_other_body' } as const;
+  const ask = { code: 'probe_ask_other_body' } as const;
+  if (!one || !order) return unknown(point, { code: 'probe_not_tried' }, ask);
   const evidence = [inShort(one)];
   if (isRefused(one))
     return {
       point,
-      found: 'The service notices it and refuses.',
+      found: { code: 'probe_other_body_refused' },
       settings: { 'service.idempotency.comparesBodies': true },
       ask: null,
       evidence,
@@ -177,48 +168,37 @@ function otherBody({ otherBody: one, order }: ProbeEvidence): Finding {
   if (same === true)
     return {
       point,
-      found: 'The service does not notice it, and repeats its first answer.',
+      found: { code: 'probe_other_body_unnoticed' },
       settings: { 'service.idempotency.comparesBodies': false },
       ask: null,
       evidence,
     };
   return unknown(
     point,
-    same === null ? 'The answer does not tell.' : 'The service made a second record.',
+    same === null ? { code: 'probe_answer_tells_nothing' } : { code: 'probe_second_record' },
     ask,
     evidence,
   );
 }
 
 function atOnce({ atOnce: pairs, trials }: ProbeEvidence): Finding {
-  const point = 'same key twice at once';
-  const ask = 'What is a create answered while the first one with its key is still running?';
-  if (pairs.length === 0) return unknown(point, 'It was not tried.', ask);
+  const point = { code: 'probe_of_two_at_once' } as const;
+  const ask = { code: 'probe_ask_at_once' } as const;
+  if (pairs.length === 0) return unknown(point, { code: 'probe_not_tried' }, ask);
   const evidence = pairs
     .slice(-1)
     .flat()
     .map((one) => inShort(one));
   if (pairs.some(([one, other]) => isDone(one) && isDone(other) && isSameRecord(one, other) === false))
-    return unknown(
-      point,
-      'The service made two records of one key.',
-      'Two creates with one key at the same moment made two records. Can that be mended at the service? Until then set service.concurrency to 1.',
-      evidence,
-    );
+    return unknown(point, { code: 'probe_two_records' }, { code: 'probe_ask_two_records' }, evidence);
   const refused = refusedAtOnce(pairs);
   if (refused) {
     const isAsAny = trials.some(({ again }) => again && isRefused(again) && sayTheSame(again, refused));
-    const found = isAsAny ? 'The second is refused as any repeat is.' : 'The second is told that the first is running.';
+    const found: ProbeFact = isAsAny ? { code: 'probe_second_refused' } : { code: 'probe_second_waits' };
     return { point, found, settings: {}, ask: null, evidence };
   }
-  if (pairs.every((pair) => pair.every(isDone)))
-    return unknown(
-      point,
-      'Both got the same answer: the first was done before the second was looked at, or the second waited.',
-      ask,
-      evidence,
-    );
-  return unknown(point, 'The answers do not tell.', ask, evidence);
+  if (pairs.every((pair) => pair.every(isDone))) return unknown(point, { code: 'probe_both_the_same' }, ask, evidence);
+  return unknown(point, { code: 'probe_answers_tell_nothing' }, ask, evidence);
 }
 
 function refusedAtOnce(pairs: ProbeEvidence['atOnce']): Evidence | undefined {
@@ -228,7 +208,7 @@ function refusedAtOnce(pairs: ProbeEvidence['atOnce']): Evidence | undefined {
 
 /** True if a refused key is good for a corrected record. Pure. */
 function refusals({ invalid, unknownCustomer }: ProbeEvidence): Finding {
-  const point = 'refusals';
+  const point = { code: 'probe_of_refusals' } as const;
   const tries = [
     [invalid?.refused, invalid?.corrected],
     [unknownCustomer?.refused, unknownCustomer?.again],
@@ -237,16 +217,14 @@ function refusals({ invalid, unknownCustomer }: ProbeEvidence): Finding {
     (one): one is readonly [Evidence, Evidence] => one[0] !== undefined && one[1] !== undefined && isRefused(one[0]),
   );
   const evidence = ended.flatMap(([first, then]) => [inShort(first), inShort(then)]);
-  const ask = 'May a create that was refused be corrected and sent again with its key?';
-  if (ended.length === 0) return unknown(point, 'No refused create could be repeated.', ask);
+  const ask = { code: 'probe_ask_refusals' } as const;
+  if (ended.length === 0) return unknown(point, { code: 'probe_no_refusal_repeated' }, ask);
   const isRemembered = ended.some(([, then]) => isRefused(then));
   if (!isRemembered && !ended.every(([, then]) => isDone(then)))
-    return unknown(point, 'The answers do not tell.', ask, evidence);
+    return unknown(point, { code: 'probe_answers_tell_nothing' }, ask, evidence);
   return {
     point,
-    found: isRemembered
-      ? 'They are remembered: a corrected record needs a new key.'
-      : 'They are not remembered: a corrected record keeps its key.',
+    found: isRemembered ? { code: 'probe_refusals_remembered' } : { code: 'probe_refusals_forgotten' },
     settings: { 'service.idempotency.replaysRefusals': isRemembered },
     ask: null,
     evidence,

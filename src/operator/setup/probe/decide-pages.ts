@@ -1,3 +1,4 @@
+import type { ProbeFact } from '../../../model/facts/probe.js';
 import type { JsonValue } from '../../../model/record.js';
 import { valueAt } from '../../../model/record.js';
 import {
@@ -69,42 +70,42 @@ export function readPage(one: Evidence): Page | null {
 }
 
 /** A page in short, without its invoices: they may be other people's. */
-function shown(one: Evidence): string {
+function shown(one: Evidence): ProbeFact {
   const page = readPage(one);
-  const seen = page ? `${page.entries.length} of ${page.total ?? '?'} invoices` : 'no list';
+  const seen: ProbeFact = page
+    ? { code: 'probe_page_shown', entries: page.entries.length, total: page.total }
+    : { code: 'probe_no_list' };
   return inShort(one, isDone(one) ? seen : undefined);
 }
 
 /** The paging of the list of invoices. */
 export function decidePages(pages: PageEvidence | undefined): Finding[] {
   if (!pages) {
-    const found = 'It was not tried.';
-    return [{ point: 'pages', found, settings: {}, ask: 'How are lists paged?', evidence: [] }];
+    const found = { code: 'probe_not_tried' } as const;
+    return [{ point: { code: 'probe_of_pages' }, found, settings: {}, ask: { code: 'probe_ask_pages' }, evidence: [] }];
   }
   return [firstPage(pages), largest(pages), places(pages)];
 }
 
 export function firstPage({ zero, one, zeroAgain }: PageEvidence): Finding {
-  const point = 'number of the first page';
+  const point = { code: 'probe_of_first_page' } as const;
   const evidence = [zero, one].map(shown);
-  const known = (number: 0 | 1, found: string): Finding => {
+  const known = (number: 0 | 1, found: ProbeFact): Finding => {
     return { point, found, settings: { 'invoices.paging.firstPage': number }, ask: null, evidence };
   };
   const [a, b, again] = [zero, one, zeroAgain].map((page) => readPage(page)?.entries[0]);
   const same = (left: unknown, right: unknown) => JSON.stringify(left) === JSON.stringify(right);
-  if (b !== undefined && isRefused(zero)) return known(1, 'Page 1 is the first; page 0 is refused.');
-  if (b !== undefined && a === undefined && readPage(zero)) return known(1, 'Page 1 is the first; page 0 is empty.');
+  if (b !== undefined && isRefused(zero)) return known(1, { code: 'probe_page_0_refused' });
+  if (b !== undefined && a === undefined && readPage(zero)) return known(1, { code: 'probe_page_0_empty' });
   if (a !== undefined && b !== undefined && same(a, again))
-    return same(a, b)
-      ? known(1, 'Page 0 and page 1 are the same: page 1 is the first.')
-      : known(0, 'Page 0 is the first; page 1 holds another invoice.');
+    return same(a, b) ? known(1, { code: 'probe_page_0_is_1' }) : known(0, { code: 'probe_page_1_other' });
   if (a !== undefined && readPage(one)?.entries.length === 0 && readPage(zero)?.total === 1)
-    return known(0, 'Page 0 is the first; page 1 is empty.');
+    return known(0, { code: 'probe_page_1_empty' });
   return {
     point,
-    found: 'The list is empty, can not be read, or changed while it was read.',
+    found: { code: 'probe_list_unclear' },
     settings: {},
-    ask: 'Is the first page number 0 or 1?',
+    ask: { code: 'probe_ask_first_page' },
     evidence,
   };
 }
@@ -134,40 +135,40 @@ export function pageSizes(sizes: PageEvidence['sizes']): {
 }
 
 function largest({ sizes }: PageEvidence): Finding {
-  const point = 'largest page';
+  const point = { code: 'probe_of_page_size' } as const;
   const { taken, refused, given } = pageSizes(sizes);
   const evidence = sizes.slice(-3).map(({ page }) => shown(page));
-  const known = (size: number, found: string): Finding => {
+  const known = (size: number, found: ProbeFact): Finding => {
     return { point, found, settings: { 'invoices.pageSize': size }, ask: null, evidence };
   };
-  if (given !== null && given > 0)
-    return known(given, `A page holds at most ${given}; larger ones are cut without a word.`);
+  if (given !== null && given > 0) return known(given, { code: 'probe_pages_cut', most: given });
   if (refused !== null && taken === refused - 1)
-    return known(taken, `A page holds at most ${taken}; ${refused} are refused.`);
+    return known(taken, { code: 'probe_pages_refused', most: taken, refused });
   return {
     point,
-    found: taken > 0 ? 'The list is too short to show it.' : 'No page could be read.',
+    found: taken > 0 ? { code: 'probe_list_too_short' } : { code: 'probe_no_page_read' },
     settings: {},
-    ask: 'How many entries does a page hold at most?',
+    ask: { code: 'probe_ask_page_size' },
     evidence,
   };
 }
 
 function places(pages: PageEvidence): Finding {
   const { zero, one } = pages;
-  const point = 'fields of a page';
+  const point = { code: 'probe_of_page_fields' } as const;
   const page = [one, zero].find((each) => readPage(each) !== null);
   const found = page && pagePlaces(jsonOf(page), totalOf(pages));
-  const ask = 'Where does a page hold its invoices and the number of all?';
-  if (!page || !found) return { point, found: 'No page could be read.', settings: {}, ask, evidence: [shown(one)] };
+  const ask = { code: 'probe_ask_page_fields' } as const;
+  if (!page || !found)
+    return { point, found: { code: 'probe_no_page_read' }, settings: {}, ask, evidence: [shown(one)] };
   const settings: Record<string, JsonValue> = { 'invoices.paging.fields.invoices': found.invoices };
   if (found.total) settings['invoices.paging.fields.total'] = found.total;
   if (found.page) settings['invoices.paging.fields.page'] = found.page;
   return {
     point,
-    found: `The invoices are at ${found.invoices}, their number on all pages at ${found.total ?? '(nowhere)'}.`,
+    found: { code: 'probe_page_places', invoices: found.invoices, total: found.total },
     settings,
-    ask: found.total ? null : 'Where does a page say how many invoices there are on all pages?',
+    ask: found.total ? null : { code: 'probe_ask_total' },
     evidence: [shown(page)],
   };
 }

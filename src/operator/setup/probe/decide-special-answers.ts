@@ -1,4 +1,5 @@
 import type { AnswerPattern } from '../../../config/sections/service-answers.js';
+import type { ProbeFact, SpecialAnswer } from '../../../model/facts/probe.js';
 import type { JsonValue } from '../../../model/record.js';
 import type { ErrorPlaces } from '../../../model/verdict.js';
 import { errorBody } from '../../../service/answer-words.js';
@@ -50,34 +51,26 @@ export function recognise(
   return possible.find((candidate) => fits(candidate, one) && !others.some((other) => fits(candidate, other))) ?? null;
 }
 
-/** The answers that the settings name by their words, with what they mean. */
-const named = {
-  inProgress: 'the first request with the key is still running',
-  keyReused: 'the key came with another body before',
-  alreadyExists: 'the record exists',
-  unknownCustomer: 'the customer of an order is unknown',
-  gone: 'what is to be removed is gone',
-} as const;
+/** The answers that the settings name by their words. */
+const named: readonly SpecialAnswer[] = ['inProgress', 'keyReused', 'alreadyExists', 'unknownCustomer', 'gone'];
 
 /** The mark of each of them. If it was not seen, or looks like another, a person has to ask. */
 export function decideSpecialAnswers(evidence: ProbeEvidence): Finding[] {
   const places = errorPlacesOf(evidence);
   const meanings = meaningsOf(evidence);
-  return Object.entries(named).map(([name, meaning]): Finding => {
+  return named.map((name): Finding => {
     const seen = meanings[name] ?? [];
     const others = Object.entries(meanings).flatMap(([other, some]) => (other === name ? [] : some));
     const found = seen.map((one) => recognise(one, others, places, evidence.own));
     const patterns = found.filter((one) => one !== null);
     const distinct = [...new Map(patterns.map((one) => [JSON.stringify(one), one])).values()];
     const isKnown = seen.length > 0 && patterns.length === seen.length;
-    const told = isKnown
-      ? 'It is told from other answers.'
-      : 'Nothing in the answer tells it from others of the same status.';
+    const told: ProbeFact = isKnown ? { code: 'probe_told_apart' } : { code: 'probe_not_told_apart' };
     return {
-      point: `"${meaning}"`,
-      found: seen.length === 0 ? 'It was not seen.' : told,
+      point: { code: 'probe_of_answer', answer: name },
+      found: seen.length === 0 ? { code: 'probe_not_seen' } : told,
       settings: distinct.length > 0 ? { [`service.answers.${name}`]: distinct as unknown as JsonValue } : {},
-      ask: isKnown ? null : `What is answered when ${meaning}? Name it in service.answers.${name}.`,
+      ask: isKnown ? null : { code: 'probe_ask_answer', answer: name },
       evidence: seen.slice(0, 2).map((one) => inShort(one)),
     };
   });

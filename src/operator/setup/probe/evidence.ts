@@ -1,6 +1,8 @@
+import type { Fact } from '../../../model/facts/fact.js';
+import type { KeyPlace, ProbeFact } from '../../../model/facts/probe.js';
+import { type Outside, outside } from '../../../model/outside.js';
 import type { Entity, JsonValue } from '../../../model/record.js';
 import { valueAt } from '../../../model/record.js';
-import { harmlessLine } from '../../../model/redact.js';
 import { usualErrorPlaces } from '../../../model/verdict.js';
 import { errorBody } from '../../../service/answer-words.js';
 import { findFailureMark, noPlaces } from '../../../service/failure-mark.js';
@@ -9,18 +11,15 @@ import type { ProbeAnswer, ProbeRequest } from '../../../service/service-client.
 
 /** One request of a probe and what came of it. */
 export interface Evidence {
-  /** The request, in words, such as `the same order again, with the same key`. */
-  what: string;
+  /** The request, such as the same order again, with the same key. */
+  what: ProbeFact;
   asked: ProbeRequest;
   /** null: none came, and `problem` says why. */
   answer: ProbeAnswer | null;
-  problem: string | null;
+  problem: Fact | null;
 }
 
 export type JsonObject = { [name: string]: JsonValue };
-
-/** The places where a service may want the idempotency key. */
-export type KeyPlace = { in: 'header'; name: string; quoted: boolean } | { in: 'body'; name: string };
 
 /** One place of the key, tried with an order. */
 export interface KeyTrial {
@@ -86,15 +85,15 @@ export interface PageEvidence {
 
 /** A probe's finding about one point, or the question for a person. */
 export interface Finding {
-  point: string;
+  point: ProbeFact;
   /** The service's behaviour; for an unknown point, the reason. */
-  found: string;
+  found: ProbeFact;
   /** Settings that follow, by their full names. */
   settings: Readonly<Record<string, JsonValue>>;
   /** The question for the service's operator; null: the point is known. */
-  ask: string | null;
+  ask: ProbeFact | null;
   /** Requests and answers in short. */
-  evidence: readonly string[];
+  evidence: readonly ProbeFact[];
 }
 
 export const isDone = (one: Evidence) =>
@@ -117,20 +116,21 @@ export function holds(one: Evidence, ...values: readonly unknown[]): boolean {
   return walk(jsonOf(one));
 }
 
-const longestShown = 200;
-
-/** A request and its answer on one line. @param shown instead of the answer's body, which may hold other people's data */
-export function inShort({ what, asked, answer, problem }: Evidence, shown?: string): string {
+/** A request and its answer. @param shown instead of the answer's body, which may hold other people's data */
+export function inShort({ what, asked, answer, problem }: Evidence, shown?: ProbeFact): ProbeFact {
   const query = new URLSearchParams(asked.query).toString();
-  const said =
-    answer === null ? problem : `${answer.status} ${shown ?? (answer.status < 300 ? answer.body : wordsOf(answer))}`;
-  const line = harmlessLine(`${what}: ${asked.method} ${asked.path}${query && `?${query}`} → ${said}`).trim();
-  return line.length <= longestShown ? line : `${line.slice(0, longestShown - 1)}…`;
+  const address = `${asked.path}${query && `?${query}`}`;
+  const about = { code: 'probe_exchange', what, method: asked.method, address } as const;
+  if (answer === null) return { ...about, status: null, said: problem };
+  return { ...about, status: answer.status, said: shown ?? (answer.status < 300 ? bodyOf(answer) : wordsOf(answer)) };
 }
 
-function wordsOf({ body }: ProbeAnswer): string {
+const longestShown = 200;
+const bodyOf = ({ body }: ProbeAnswer) => outside(body, longestShown);
+
+function wordsOf({ body }: ProbeAnswer): Outside {
   const { code, message } = errorBody(body);
-  return [code, message].filter(Boolean).join(': ');
+  return outside([code, message].filter(Boolean).join(': '), longestShown);
 }
 
 const deepest = 4;

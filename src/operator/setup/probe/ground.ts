@@ -1,7 +1,9 @@
 import type { Settings } from '../../../config/settings.js';
+import { failureOf } from '../../../model/facts/failure.js';
+import type { KeyPlace, ProbeFact } from '../../../model/facts/probe.js';
 import type { Entity } from '../../../model/record.js';
 import type { JobContext } from '../../../ops/job-context.js';
-import { type Evidence, inShort, type JsonObject, type KeyPlace, type ProbeEvidence } from './evidence.js';
+import { type Evidence, inShort, type JsonObject, type ProbeEvidence } from './evidence.js';
 import { ProbeStopped, type Questions } from './questions.js';
 import { type RecordOptions, TestRecords } from './test-records.js';
 
@@ -18,7 +20,7 @@ export interface Ground {
   key: string;
   refusedCustomers: Evidence[];
   /** Sends a create, and notes what it made. */
-  create(what: string, entity: Entity, record: JsonObject, key: string, place: KeyPlace): Promise<Evidence>;
+  create(what: ProbeFact, entity: Entity, record: JsonObject, key: string, place: KeyPlace): Promise<Evidence>;
 }
 
 /** The number of creates that may be left in doubt by a service that fails. */
@@ -58,12 +60,13 @@ export function prepare(
       try {
         const answer = await questions.ask(what, request);
         records.note(entity, record, answer);
-        if (records.inDoubt > mostInDoubt) throw new ProbeStopped(`creates fail: ${inShort(answer)}`);
+        if (records.inDoubt > mostInDoubt)
+          throw new ProbeStopped({ code: 'probe_creates_fail', exchange: inShort(answer) });
         return answer;
       } catch (error) {
         // The stop of the probe held the request back; any other error may have come after it left.
         if (!(error instanceof ProbeStopped))
-          records.note(entity, record, { what, asked: request, answer: null, problem: (error as Error).message });
+          records.note(entity, record, { what, asked: request, answer: null, problem: failureOf(error) });
         throw error;
       }
     },

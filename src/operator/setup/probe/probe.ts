@@ -1,4 +1,7 @@
 import type { Settings } from '../../../config/settings.js';
+import type { Fact } from '../../../model/facts/fact.js';
+import { failureOf, Refused } from '../../../model/facts/failure.js';
+import type { KeyPlace, ProbeFact } from '../../../model/facts/probe.js';
 import type { JobContext } from '../../../ops/job-context.js';
 import { recallRequests } from '../../../outbound/deliver/lane-keeper.js';
 import { ServiceLease } from '../../../outbound/deliver/service-lease.js';
@@ -12,7 +15,7 @@ import { decideErrors, decideSlowDown } from './decide-errors.js';
 import { decideKey, recognisedTrial } from './decide-key.js';
 import { decidePages } from './decide-pages.js';
 import { decideSpecialAnswers } from './decide-special-answers.js';
-import { type Finding, inShort, isDone, type KeyPlace, type ProbeEvidence } from './evidence.js';
+import { type Finding, inShort, isDone, type ProbeEvidence } from './evidence.js';
 import { type Ground, prepare } from './ground.js';
 import { type Budget, newBudget, ProbeStopped, Questions } from './questions.js';
 import type { RecordOptions } from './test-records.js';
@@ -26,9 +29,7 @@ export interface ProbeOptions extends RecordOptions {
   /** The number of reads at once, to hear "slow down". */
   burst?: number | undefined;
   signal: AbortSignal;
-  /** The sentence for a reason. */
-  tell: Budget['tell'];
-  onStep?: (step: string) => void;
+  onStep?: (step: ProbeFact) => void;
 }
 
 export interface ProbeResult {
@@ -37,19 +38,18 @@ export interface ProbeResult {
   /** Records that the probe made and could not remove. */
   left: Left[];
   /** Why it ended early; null: it did not. */
-  stopped: string | null;
+  stopped: Fact | null;
 }
 
 /** Why this service may not be probed, or null. @param confirmed the address that a person called a sandbox */
 export function probeProblem(
   { environment, baseUrl }: Settings['service'],
   confirmed: string | undefined,
-): string | null {
-  if (environment !== 'sandbox')
-    return `service.environment is ${environment}. A probe makes and removes records: it works in a sandbox only.`;
+): ProbeFact | null {
+  if (environment !== 'sandbox') return { code: 'probe_not_in_sandbox', environment };
   const plain = (address: string) => address.replace(/\/+$/, '');
   if (confirmed !== undefined && plain(confirmed) !== plain(baseUrl))
-    return `The settings lead to ${baseUrl}, and --sandbox names ${confirmed}. Give the address that is in use, if it is a sandbox.`;
+    return { code: 'probe_other_address', baseUrl, confirmed };
   return null;
 }
 
@@ -66,7 +66,7 @@ export async function probe(
   if (!(lease instanceof ServiceLease)) return { holder: lease.holder };
   try {
     await recallRequests(context, client.rateLimiter, lease);
-    const budget = newBudget(context, options.tell);
+    const budget = newBudget(context);
     const questions = new Questions(context, client, lease, budget, options.signal);
     const cleaning = new Questions(context, client, lease, budget);
     return await askAll(prepare(context, questions, budget.throttled, options), cleaning, budget, options);
@@ -86,38 +86,37 @@ async function askAll(
   const places = keyPlaces(idempotency, options);
   const step = options.onStep ?? (() => undefined);
   const stoppedAt = await untilStopped(async () => {
-    step('whether the service answers');
+    step({ code: 'probe_step_greet' });
     await greet(ground);
-    step('where the idempotency key goes');
+    step({ code: 'probe_step_key_place' });
     const place = await findKey(ground, places);
     if (!evidence.order) throw new ProbeStopped(whyNoOrder(ground));
-    step('ids');
+    step({ code: 'probe_step_ids' });
     await askForRecords(ground);
     if (place) {
-      step('what the key does');
+      step({ code: 'probe_step_key' });
       await askAboutKey(ground, place);
     }
-    step('changes');
+    step({ code: 'probe_step_changes' });
     await askForChanges(ground, usedPlace());
     if (settings.invoices.enabled) {
-      step('pages');
+      step({ code: 'probe_step_pages' });
       evidence.pages = await askForPages(settings, ground.questions);
     }
   });
-  step('removing the test records');
+  step({ code: 'probe_step_removal' });
   const left = await cleanUp(ground, cleaning, usedPlace());
   // Requests that the service might see twice come when everything else is done.
   const error =
     stoppedAt ??
     (await untilStopped(async () => {
-      step('refusals');
+      step({ code: 'probe_step_refusals' });
       await askForRefusals(ground, options);
-      if (options.burst) step('many reads at once');
+      if (options.burst) step({ code: 'probe_step_burst' });
       await askForSlowDown(ground, options);
     }));
-  if (error && !(error instanceof ProbeStopped))
-    throw new Error(`${error.message}${leftInWords(left)}`, { cause: error });
-  return { findings: decide(ground), requests: budget.requests, left, stopped: error?.message ?? null };
+  if (error && !(error instanceof ProbeStopped)) throw left.length === 0 ? error : new ProbeFailed(error, left);
+  return { findings: decide(ground), requests: budget.requests, left, stopped: error?.fact ?? null };
 
   /** The place where the key is recognised; else one where it did no harm. */
   function usedPlace(): KeyPlace {
@@ -126,8 +125,14 @@ async function askAll(
   }
 }
 
-function leftInWords(left: readonly Left[]): string {
-  return left.length === 0 ? '' : ` The probe left at the service: ${left.map(({ name }) => name).join(', ')}.`;
+/** Something else failed, and test records are left at the service. */
+class ProbeFailed extends Refused {
+  override readonly name = 'ProbeFailed';
+
+  constructor(error: Error, left: readonly Left[]) {
+    super({ code: 'probe_failed', failure: failureOf(error), left: left.map(({ name }) => name) });
+    this.cause = error;
+  }
 }
 
 /** @returns what ended it, or null: first what was made has to be removed */
@@ -142,19 +147,19 @@ async function untilStopped(work: () => Promise<void>): Promise<Error | null> {
 async function greet({ settings, questions, evidence, records }: Ground): Promise<void> {
   const { invoices } = settings;
   const request = invoices.enabled ? pageRequest(settings, invoices.paging.firstPage, 1) : records.readMissing();
-  const first = await questions.ask('a first read', request);
-  if (first.answer === null) throw new ProbeStopped(`the service does not answer: ${first.problem}`);
+  const first = await questions.ask({ code: 'probe_asks_first_read' }, request);
+  if (first.answer === null) throw new ProbeStopped({ code: 'probe_no_answer', problem: first.problem });
   if (first.answer.status === 401)
-    throw new ProbeStopped(`the service does not take our credential: ${inShort(first)}`);
+    throw new ProbeStopped({ code: 'probe_credential_refused', exchange: inShort(first) });
   if (first.answer.status === 403) evidence.forbidden = first;
 }
 
-function whyNoOrder({ evidence: { trials }, refusedCustomers }: Ground): string {
+function whyNoOrder({ evidence: { trials }, refusedCustomers }: Ground): ProbeFact {
   const entity = trials.length > 0 ? 'order' : 'customer';
   const refused = trials.length > 0 ? trials.map(({ first }) => first) : refusedCustomers;
   // One of them tells what a record lacks, the others that the key stood in the wrong place.
-  const words = [...new Map(refused.map((one) => [one.answer?.body, inShort(one)])).values()].slice(0, 4);
-  return `the service takes no test ${entity}. ${words.join('; ')}. Give what it needs: --${entity} '{"field": "value"}', or the place of its key: --key-header, --key-field`;
+  const refusals = [...new Map(refused.map((one) => [one.answer?.body, inShort(one)])).values()].slice(0, 4);
+  return { code: 'probe_no_record_taken', entity, refusals };
 }
 
 async function askForRefusals(
@@ -165,21 +170,32 @@ async function askForRefusals(
   // An id of the service's own form, where there was one: another form may be refused before it is looked for.
   const gone: ProbeRequest =
     removed && isDone(removed) ? { method: 'GET', path: removed.asked.path } : records.readMissing();
-  evidence.missing = await questions.ask('read an order that is not there', gone);
+  evidence.missing = await questions.ask({ code: 'probe_asks_missing' }, gone);
   const nowhere = settings.service.endpoints.createOrder.path.replace(/[^/]*$/, 'waybill-probe-nothing');
-  evidence.unknownAddress = await questions.ask('read an unknown address', { method: 'GET', path: nowhere });
+  evidence.unknownAddress = await questions.ask(
+    { code: 'probe_asks_unknown_address' },
+    { method: 'GET', path: nowhere },
+  );
   if (options.forbiddenPath)
-    evidence.forbidden = await questions.ask('read what is forbidden', { method: 'GET', path: options.forbiddenPath });
+    evidence.forbidden = await questions.ask(
+      { code: 'probe_asks_forbidden' },
+      { method: 'GET', path: options.forbiddenPath },
+    );
   if (settings.service.credential.kind !== 'certificate')
-    evidence.wrongCredential = await questions.ask('a read with a wrong credential', {
-      ...harmlessRead(settings, evidence),
-      isWrong: true,
-    });
+    evidence.wrongCredential = await questions.ask(
+      { code: 'probe_asks_wrong_credential' },
+      {
+        ...harmlessRead(settings, evidence),
+        isWrong: true,
+      },
+    );
 }
 
 async function askForSlowDown({ questions, evidence, settings }: Ground, { burst = 0 }: ProbeOptions): Promise<void> {
   const read = harmlessRead(settings, evidence);
-  const reads = Array.from({ length: burst }, (_, n) => questions.ask(`read ${n + 1} of many at once`, read, true));
+  const reads = Array.from({ length: burst }, (_, n) =>
+    questions.ask({ code: 'probe_asks_burst', nth: n + 1 }, read, true),
+  );
   await Promise.all(reads);
 }
 

@@ -1,4 +1,5 @@
-import type { Fact } from '../../../model/facts/fact.js';
+import { Refused } from '../../../model/facts/failure.js';
+import type { ProbeFact } from '../../../model/facts/probe.js';
 import type { ReadAnswer } from '../../../model/verdict.js';
 import type { JobContext } from '../../../ops/job-context.js';
 import { endAttempts, endUnrecorded, intendRead } from '../../../outbound/deliver/attempts.js';
@@ -11,7 +12,7 @@ import type { Tx } from '../../../store/store.js';
 import type { Evidence } from './evidence.js';
 
 /** The probe can not go on. Its findings so far stand. */
-export class ProbeStopped extends Error {
+export class ProbeStopped extends Refused {
   override readonly name = 'ProbeStopped';
 }
 
@@ -22,7 +23,7 @@ const longestMs = 10 * 60_000;
 const longestWaitMs = 90_000;
 const maxTries = 4;
 
-type About = { what: string; asked: ProbeRequest; attemptId: number };
+type About = { what: ProbeFact; asked: ProbeRequest; attemptId: number };
 type EndedProbe = Ended<About, ReadAnswer<ProbeAnswer>>;
 
 /** The state that all questions of one probe share. */
@@ -31,12 +32,10 @@ export interface Budget {
   requests: number;
   endsAtMs: number;
   throttled: Evidence[];
-  /** The report of a probe quotes reasons. */
-  tell: (fact: Fact) => string;
 }
 
-export function newBudget({ clock }: JobContext, tell: Budget['tell']): Budget {
-  return { requests: 0, endsAtMs: clock.monotonicMs() + longestMs, throttled: [], tell };
+export function newBudget({ clock }: JobContext): Budget {
+  return { requests: 0, endsAtMs: clock.monotonicMs() + longestMs, throttled: [] };
 }
 
 /** Asks the service, every request on record before and after; see `ServiceReads`. */
@@ -60,19 +59,19 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
    * @param once an answer "slow down" is an answer like any other
    * @throws ProbeStopped when nothing more may be asked
    */
-  async ask(what: string, asked: ProbeRequest, once = false): Promise<Evidence> {
+  async ask(what: ProbeFact, asked: ProbeRequest, once = false): Promise<Evidence> {
     for (let nth = 1; ; nth++) {
       this.#checkBudget();
       const { evidence, notSent } = await this.#askOnce(what, asked);
       const isThrottled = evidence.answer?.status === 429;
       if (isThrottled) this.budget.throttled.push(evidence);
       if (once || (!isThrottled && !notSent)) return evidence;
-      if (this.signal?.aborted) throw new ProbeStopped('it was interrupted');
+      if (this.signal?.aborted) throw new ProbeStopped({ code: 'probe_interrupted' });
       const waitMs = this.lease.lane.throttledForMs(this.context.nowMs());
-      if (waitMs === 0 && !isThrottled) throw new ProbeStopped(evidence.problem ?? 'nothing may be sent');
+      if (waitMs === 0 && !isThrottled) throw new ProbeStopped(evidence.problem ?? { code: 'probe_may_not_send' });
       if (waitMs > longestWaitMs)
-        throw new ProbeStopped(`the service wants us to wait for ${Math.ceil(waitMs / 1000)} s`);
-      if (nth === maxTries) throw new ProbeStopped('the service says "slow down" again and again');
+        throw new ProbeStopped({ code: 'probe_must_wait', seconds: Math.ceil(waitMs / 1000) });
+      if (nth === maxTries) throw new ProbeStopped({ code: 'probe_slowed_down_again' });
       await this.context.clock.sleep(waitMs, this.signal);
     }
   }
@@ -80,12 +79,14 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
   #checkBudget(): void {
     // Clean-up is bounded by the number of records.
     if (!this.signal) return;
-    if (this.signal.aborted) throw new ProbeStopped('it was interrupted');
-    if (this.budget.requests >= mostRequests) throw new ProbeStopped(`${mostRequests} requests were made`);
-    if (this.context.clock.monotonicMs() > this.budget.endsAtMs) throw new ProbeStopped('it took too long');
+    if (this.signal.aborted) throw new ProbeStopped({ code: 'probe_interrupted' });
+    if (this.budget.requests >= mostRequests)
+      throw new ProbeStopped({ code: 'probe_requests_made', requests: mostRequests });
+    if (this.context.clock.monotonicMs() > this.budget.endsAtMs)
+      throw new ProbeStopped({ code: 'probe_took_too_long' });
   }
 
-  async #askOnce(what: string, asked: ProbeRequest): Promise<{ evidence: Evidence; notSent: boolean }> {
+  async #askOnce(what: ProbeFact, asked: ProbeRequest): Promise<{ evidence: Evidence; notSent: boolean }> {
     const number = ++this.budget.requests;
     const unrecorded = [...this.lease.unrecordedReads];
     const attemptId = await this.lease.write('put an attempt on record', async (tx) => {
@@ -102,7 +103,7 @@ export class Questions implements Settler<About, ReadAnswer<ProbeAnswer>> {
     try {
       const { verdict } = await this.#exchange.run(this, { what, asked, attemptId }, send, {});
       const isAnswered = verdict.kind === 'read' || answer !== null;
-      const problem = !isAnswered && 'reason' in verdict ? this.budget.tell(verdict.reason) : null;
+      const problem = !isAnswered && 'reason' in verdict ? verdict.reason : null;
       return { evidence: { what, asked, answer, problem }, notSent: verdict.kind === 'not_sent' };
     } catch (error) {
       this.lease.unrecordedReads.add(attemptId);

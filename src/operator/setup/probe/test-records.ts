@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../../../config/settings.js';
+import type { KeyPlace } from '../../../model/facts/probe.js';
 import type { Entity } from '../../../model/record.js';
 import { valueAt } from '../../../model/record.js';
 import { fillPath } from '../../../service/compose-request.js';
 import type { ProbeRequest } from '../../../service/service-client.js';
 import { orderIdPlaces, valuesOf } from './decide-acknowledgement.js';
-import { type Evidence, isDone, type JsonObject, jsonOf, type KeyPlace, type ProbeEvidence } from './evidence.js';
+import { type Evidence, isDone, type JsonObject, jsonOf, type ProbeEvidence } from './evidence.js';
 
 export interface RecordOptions {
   /** The prefix of the codes and notes of all test records. */

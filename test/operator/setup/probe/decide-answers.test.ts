@@ -15,6 +15,7 @@ import { recognise } from '../../../../src/operator/setup/probe/decide-special-a
 import type { Evidence, ProbeEvidence } from '../../../../src/operator/setup/probe/evidence.js';
 import { errorBody } from '../../../../src/service/answer-words.js';
 import { matchesAnswer } from '../../../../src/service/judge.js';
+import { tellFinding } from '../../../../src/telling/probe-proposal.js';
 import { answered } from './evidence-of.js';
 
 const nothing: ProbeEvidence = { own: [], trials: [], atOnce: [], reads: [], changes: [], removals: [], throttled: [] };
@@ -113,25 +114,25 @@ describe('what a probe makes of answers', () => {
     ];
     for (const [name, headers, words] of cases)
       it(name, () => {
-        const finding = decideSlowDown({ ...nothing, throttled: [answered(429, '', 'a read', headers)] });
+        const finding = tellFinding(decideSlowDown({ ...nothing, throttled: [answered(429, '', undefined, headers)] }));
         expect(finding.found).to.contain(words);
         expect(finding.ask).to.equal(null);
       });
 
     it('and asks where the service never said "slow down"', () => {
-      expect(decideSlowDown(nothing).ask).to.contain('--burst');
+      expect(tellFinding(decideSlowDown(nothing)).ask).to.contain('--burst');
     });
   });
 
   it('takes no other status for the one that was asked for', () => {
     const errors = decideErrors({ ...nothing, wrongCredential: answered(404, { message: 'Nothing here' }) });
-    expect(errors.find(({ point }) => point.startsWith('401'))?.ask).to.not.equal(null);
+    expect(errors.find(({ point }) => point.code === 'probe_of_401')?.ask).to.not.equal(null);
   });
 
   describe('finds an acknowledgement', () => {
     const orderRecord = { customer_code: 'P-1', note: 'P-2', items: [{ sku: 'A', qty: 3, price: 5 }] };
     const settingsOf = (body: unknown, reads: ProbeEvidence['reads'] = []) =>
-      decideAcknowledgement({ ...nothing, order: answered(201, body), orderRecord, reads })[0];
+      decideAcknowledgement({ ...nothing, order: answered(201, body), orderRecord, reads }).map(tellFinding)[0];
 
     it('whose id is not the value that we sent, nor the total', () => {
       expect(

@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { keyPlaces } from '../../../../src/operator/setup/probe/ask-key.js';
 import { decideKey, judgeTrial } from '../../../../src/operator/setup/probe/decide-key.js';
-import type { Evidence, Finding, KeyTrial, ProbeEvidence } from '../../../../src/operator/setup/probe/evidence.js';
+import type { Evidence, KeyTrial, ProbeEvidence } from '../../../../src/operator/setup/probe/evidence.js';
+import { tellFinding } from '../../../../src/telling/probe-proposal.js';
+import { tell } from '../../../../src/words/words.js';
 import { answered, unanswered } from './evidence-of.js';
 
 const place = { in: 'header', name: 'Idempotency-Key', quoted: false } as const;
@@ -15,7 +17,7 @@ const trial = (first: Evidence, again?: Evidence, otherKey?: Evidence): KeyTrial
   ...(otherKey && { otherKey }),
 });
 
-const found = (more: Partial<ProbeEvidence>): Map<string, Finding> => {
+const found = (more: Partial<ProbeEvidence>) => {
   const order = made('o-1');
   const evidence: ProbeEvidence = {
     own: [],
@@ -28,7 +30,7 @@ const found = (more: Partial<ProbeEvidence>): Map<string, Finding> => {
     throttled: [],
     ...more,
   };
-  return new Map(decideKey(evidence).map((finding) => [finding.point, finding]));
+  return new Map(decideKey(evidence).map((finding) => [tell(finding.point), tellFinding(finding)]));
 };
 
 describe('what a probe finds out about the key', () => {
@@ -82,7 +84,7 @@ describe('what a probe finds out about the key', () => {
     });
     expect(more).to.deep.equal([]);
     expect(only?.settings).to.deep.equal({});
-    expect(only?.ask).to.contain('In which header or field');
+    expect(only && tellFinding(only).ask).to.contain('In which header or field');
   });
 
   it('warns of a repeat with another status, because one status means success', () => {

@@ -1,26 +1,30 @@
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { legacy } from '../../../../src/model/facts/fact.js';
-import {
-  type ProbeOptions,
-  type ProbeResult,
-  probe,
-  probeProblem,
-} from '../../../../src/operator/setup/probe/probe.js';
-import { proposalOf } from '../../../../src/operator/setup/probe/proposal.js';
+import type { ProbeFact } from '../../../../src/model/facts/probe.js';
+import { type ProbeOptions, probe, probeProblem } from '../../../../src/operator/setup/probe/probe.js';
 import { pauseLane } from '../../../../src/store/lane-pauses.js';
+import { proposalOf, tellFinding } from '../../../../src/telling/probe-proposal.js';
 import { tell } from '../../../../src/words/words.js';
 import { behaviour, eachStore, useStore } from '../../../store/stores.js';
 import { type Lab, type LabKit, onAnyLab, useLab, withServiceLease } from '../../../support/jobs/job-lab.js';
 import type { Tree } from '../../../support/merge-settings.js';
 import { services } from './sandboxes.js';
 
-const quiet = { prefix: 'WAYBILL-PROBE', customer: {}, order: {}, headers: [], fields: [], tell };
+const quiet = { prefix: 'WAYBILL-PROBE', customer: {}, order: {}, headers: [], fields: [] };
 
-async function probed(lab: Lab, options: Partial<ProbeOptions> = {}): Promise<ProbeResult> {
+/** Its result, and the same in words. */
+async function probed(lab: Lab, options: Partial<ProbeOptions> = {}) {
   const result = await probe(lab.context, lab.client, { ...quiet, signal: new AbortController().signal, ...options });
   if ('holder' in result) throw new Error(`${result.holder} has the lease`);
-  return result;
+  const { stopped, left } = result;
+  return {
+    result,
+    requests: result.requests,
+    stopped: stopped && tell(stopped),
+    left: left.map((one) => ({ ...one, why: tell(one.why) })),
+    findings: result.findings.map(tellFinding),
+  };
 }
 
 /** The questions that no probe can answer. */
@@ -38,12 +42,12 @@ eachStore(behaviour(), (store, name) =>
         if (service.sandbox.invoicePerOrder !== false)
           lab.sandbox.addInvoices(Array.from({ length: 30 }, (_, n) => ({ amount: 100 + n })));
 
-        const onStep = (step: string) => {
-          lab.sandbox.change({ delayAfterMs: service.isSlow && step === 'what the key does' ? 300 : 0 });
-          if (step === 'many reads at once') lab.sandbox.setLimit({ requests: 1, windowMs: 1_000 });
+        const onStep = ({ code }: ProbeFact) => {
+          lab.sandbox.change({ delayAfterMs: service.isSlow && code === 'probe_step_key' ? 300 : 0 });
+          if (code === 'probe_step_burst') lab.sandbox.setLimit({ requests: 1, windowMs: 1_000 });
         };
         const result = await probed(lab, { ...service.options, onStep });
-        const proposal = proposalOf(result, lab.sandbox.url, '2026-11-23T12:00:00.000Z');
+        const proposal = proposalOf(result.result, lab.sandbox.url, '2026-11-23T12:00:00.000Z');
         expect(result.stopped).to.equal(null);
         expect(parse(proposal)).to.deep.equal(service.settings);
         const ask = result.findings.filter((one) => one.ask !== null).map(({ point }) => point);
@@ -251,10 +255,11 @@ eachStore(behaviour(), (store, name) =>
 
     it('is refused where the service is none of a sandbox, or not the one that was confirmed', () => {
       const at = (environment: 'sandbox' | 'production', confirmed?: string) => {
-        return probeProblem(
+        const problem = probeProblem(
           { environment, baseUrl: 'https://test.example.com' } as Lab['settings']['service'],
           confirmed,
         );
+        return problem && tell(problem);
       };
       expect(at('production', 'https://test.example.com')).to.contain('in a sandbox only');
       expect(at('sandbox', 'https://api.example.com')).to.contain('lead to https://test.example.com');
@@ -273,7 +278,7 @@ eachStore(behaviour(), (store, name) =>
         },
       ]);
       const result = await probed(lab);
-      const proposal = proposalOf(result, lab.sandbox.url, '2026-11-23T12:00:00.000Z');
+      const proposal = proposalOf(result.result, lab.sandbox.url, '2026-11-23T12:00:00.000Z');
       expect(Object.keys(parse(proposal))).to.have.members(['service', 'invoices']);
       expect(parse(proposal).service).to.not.have.property('environment');
       // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there

@@ -1,6 +1,8 @@
 import { Document, isMap, isScalar, type Pair, type YAMLMap } from 'yaml';
-import { harmlessLine } from '../../../model/redact.js';
-import type { ProbeResult } from './probe.js';
+import { harmlessLine } from '../model/redact.js';
+import type { Finding } from '../operator/setup/probe/evidence.js';
+import type { ProbeResult } from '../operator/setup/probe/probe.js';
+import { tell } from '../words/words.js';
 
 const width = 100;
 
@@ -8,7 +10,8 @@ const width = 100;
  * The settings that a probe proposes, as YAML with the evidence of each in comments, and below them what a person has to
  * ask. Pure.
  */
-export function proposalOf({ findings, left, stopped }: ProbeResult, service: string, at: string): string {
+export function proposalOf({ findings: found, left, stopped }: ProbeResult, service: string, at: string): string {
+  const findings = found.map(tellFinding);
   const document = new Document({});
   for (const { settings } of findings)
     for (const [name, value] of Object.entries(settings)) document.setIn(name.split('.'), document.createNode(value));
@@ -21,8 +24,8 @@ export function proposalOf({ findings, left, stopped }: ProbeResult, service: st
     }
   document.commentBefore = comments([
     `Proposed by waybill probe for ${service}, ${at}. Move what is right into local.yaml, under the same names.`,
-    ...(stopped === null ? [] : [`The probe did not come to its end: ${stopped}.`]),
-    ...left.map(({ entity, name, why }) => `Left at the service: ${entity} ${name} (${why}).`),
+    ...(stopped === null ? [] : [`The probe did not come to its end: ${tell(stopped)}.`]),
+    ...left.map(({ entity, name, why }) => `Left at the service: ${entity} ${name} (${tell(why)}).`),
   ]);
   const noSetting = findings.filter(({ settings, ask }) => ask === null && Object.keys(settings).length === 0);
   const open = findings.filter(({ ask }) => ask !== null);
@@ -40,6 +43,17 @@ export function proposalOf({ findings, left, stopped }: ProbeResult, service: st
     ]),
   ]);
   return document.toString({ lineWidth: 120 });
+}
+
+/** A finding in words. */
+export function tellFinding({ point, found, ask, evidence, settings }: Finding) {
+  return {
+    point: tell(point),
+    found: tell(found),
+    ask: ask === null ? null : tell(ask),
+    evidence: evidence.map((one) => tell(one)),
+    settings,
+  };
 }
 
 /** Puts a comment above a setting. */
