@@ -15,7 +15,7 @@ export interface DriverError {
   severity?: string;
 }
 
-export interface StatementResult {
+interface StatementResult {
   // biome-ignore lint/suspicious/noExplicitAny: rows as the driver gives them
   records: any[];
   affected?: number | undefined;
@@ -44,7 +44,7 @@ export interface UpdateFrom {
 }
 
 /** The form of the schema's columns, which stand once for all databases. */
-export interface SchemaWords {
+interface SchemaWords {
   id: string;
   longText: string;
   /** Puts the words of this database in the place of those that all others understand. */

@@ -15,12 +15,12 @@ export interface CatalogueColumn {
   nullable: boolean;
 }
 
-export interface CatalogueIndex {
+interface CatalogueIndex {
   columns: string[];
   isUnique: boolean;
 }
 
-export interface ForeignKey {
+interface ForeignKey {
   columns: string[];
   /** The table that it points to, as `nameOf` writes it. */
   table: string;

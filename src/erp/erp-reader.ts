@@ -4,7 +4,7 @@ import type { LeftFact } from '../model/facts/records.js';
 import type { RowProblems } from '../model/facts/rows.js';
 import type { CustomerRecord, Entity, OrderRecord } from '../model/record.js';
 
-export { ErpError, type ErpErrorKind } from '../db/erp-failures.js';
+export { ErpError } from '../db/erp-failures.js';
 
 /** A position among the changes: the change cursor as the database wrote it, and the key parts. Both are text. */
 export interface ChangePosition {
@@ -125,7 +125,7 @@ export interface Funnel {
   steps: { setting: string; demand: string; left: number }[];
 }
 
-export interface ExcludedByStart {
+interface ExcludedByStart {
   older: number;
   /** Orders whose column of `startFrom` is NULL: nothing tells how old they are. */
   withoutStart: number;

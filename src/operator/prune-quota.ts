@@ -16,7 +16,7 @@ type PrunedTable =
   | 'figure';
 
 /** Rows that one night may remove from a table, and the part of them that is spent. */
-export interface Quota {
+interface Quota {
   /** When the night began, in the store's own time. */
   sinceMs: number;
   /** Rows in the table then. */
@@ -32,12 +32,12 @@ const share = 0.05;
  * Rows that this night may still remove. Pure. A twentieth of the table; if rows are kept for less than forty days, twice the
  * share that becomes due in a day, or the table would grow for ever.
  */
-export function leftOf({ rows, removed }: Quota, days: number): number {
+function leftOf({ rows, removed }: Quota, days: number): number {
   return Math.max(0, Math.ceil(rows * Math.max(share, 2 / days)) - removed);
 }
 
 /** A new night begins by the store's own time alone. Pure. */
-export function isOver(quota: Quota, elapsed: Elapsed): boolean {
+function isOver(quota: Quota, elapsed: Elapsed): boolean {
   return elapsed - quota.sinceMs >= nightMs;
 }
 

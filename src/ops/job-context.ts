@@ -4,7 +4,7 @@ import type { MachineClock } from '../store/clock.js';
 import type { Store } from '../store/store.js';
 
 /** The parts of V8 that all jobs of a process share: its one thread, and its memory. */
-export interface SharedThread {
+interface SharedThread {
   /**
    * Resolves in a turn of the event loop that no other caller gets. With store and ERP in files nothing ever waits by itself:
    * timers, sockets and signals have their turn between two steps of a job.

@@ -19,7 +19,7 @@ declare const beyondRetention: unique symbol;
 export type Elapsed = number & { readonly [storeTime]: true };
 
 /** A wall time that has come, as far as all clocks of the last day agree. It may lag behind the true time, never run ahead. */
-export type SureTime = number & { readonly [surelyPast]: true };
+type SureTime = number & { readonly [surelyPast]: true };
 
 /** Rows with an older wall time have surely been kept for as long as the settings ask. */
 export type Horizon = number & { readonly [beyondRetention]: true };

@@ -67,11 +67,6 @@ export function factsInWords(value: unknown, reader: Reader = inUtc): unknown {
   );
 }
 
-/** A value of the audit's details as a text: a fact as its sentence. Earlier versions wrote the sentence itself. */
-export function inWords(value: unknown, reader: Reader = inUtc): string {
-  return isFact(value) ? tell(value, reader) : String(value);
-}
-
 /** True if a value is a fact of this version, as a column or a line of the audit has it. */
 export function isFact(value: unknown): value is Fact {
   return typeof value === 'object' && value !== null && Object.hasOwn(en, (value as { code?: PropertyKey }).code ?? '');

@@ -29,7 +29,7 @@ export interface MysqlSession {
   idleTransactionTimeout: number;
 }
 
-export interface SessionZone {
+interface SessionZone {
   /** Not every server knows zones by their names. */
   name: string;
   /** Its offset from UTC now. */

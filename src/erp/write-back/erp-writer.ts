@@ -4,7 +4,7 @@ import { parseNamedParameters } from '../../model/named-parameters.js';
 import type { Entity } from '../../model/record.js';
 import { type WriteBackChange, type WriteBackKind, writeBackColumns } from '../../model/write-back.js';
 
-export { WriteBackError, type WriteBackErrorKind } from '../../db/erp-failures.js';
+export { WriteBackError } from '../../db/erp-failures.js';
 
 /** Throws where a transaction must not be committed any more. */
 export type MayCommit = () => Promise<void>;
@@ -26,7 +26,7 @@ export interface ErpWriter {
 }
 
 /** A row of a side table: the record's key in the ERP, and its id at the service, or null if it has none. */
-export interface SideTableRow {
+interface SideTableRow {
   key: string;
   serviceId: string | null;
 }

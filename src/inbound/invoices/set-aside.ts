@@ -5,7 +5,7 @@ import type { Tx } from '../../store/store.js';
 import type { RowFact } from './invoice-page.js';
 
 /** A staged row of a list, as far as it tells two invoices apart. */
-export interface NumberedRow {
+interface NumberedRow {
   customerCode: string | null;
   amount: number;
   dueDate: string;
@@ -19,7 +19,7 @@ export interface NumberedRow {
  * the list was read. Pure. An invoice keeps its customer and its sign. Of two rows that differ in amount or due date, one may be
  * older than the other, unless one page showed both (no row displaced the other), or two readings in a row met both.
  */
-export function sharedNumber(rows: readonly NumberedRow[]): RowFact | null {
+function sharedNumber(rows: readonly NumberedRow[]): RowFact | null {
   const customers = [...new Set(rows.flatMap(({ customerCode }) => customerCode ?? []))].sort();
   if (customers.length > 1) return { code: 'invoice_number_shared', customers: customers.slice(0, 3) };
   const isShared = rows.some((one, at) =>

@@ -131,4 +131,3 @@ export interface ActionFacts extends Refusals, ClaimFacts, Changes {
   would_repair: { list: string };
   removal_follows: NoData;
 }
-export type ActionFact = FactOf<ActionFacts>;

@@ -1,9 +1,9 @@
 import type { Outside } from '../outside.js';
 import type { Entity } from '../record.js';
-import type { FactOf, NoData, PartFact } from './fact-of.js';
+import type { NoData, PartFact } from './fact-of.js';
 
 /** Names another record of ours: the key may be renamed later. */
-export interface NamesRecord {
+interface NamesRecord {
   entity: Entity;
   sourceKey: string;
 }
@@ -152,4 +152,3 @@ interface LaneFacts {
 
 /** Facts about a message on its way to the service: why it waits, is flagged, parked or closed. */
 export interface SendingFacts extends FlagFacts, DoubtFacts, ClosedFacts, AdoptionFacts, RecoveryFacts, LaneFacts {}
-export type SendingFact = FactOf<SendingFacts>;

@@ -53,7 +53,7 @@ export interface Subjects {
 export type SubjectKind = keyof Subjects;
 
 /** The further words of a person. A text is typed, a flag is set or not; to insist, a person has looked at the service. */
-export type Input = { kind: 'text'; placeholder: string; isRequired?: boolean } | { kind: 'flag' | 'insist' };
+type Input = { kind: 'text'; placeholder: string; isRequired?: boolean } | { kind: 'flag' | 'insist' };
 export type Inputs = { readonly [name: string]: Input };
 export type Given<I extends Inputs = Inputs> = {
   readonly [Name in keyof I]: I[Name] extends { kind: 'flag' | 'insist' } ? boolean : string | null;
@@ -142,7 +142,7 @@ export interface Preview {
 }
 
 /** A person's reason, and whether they insist that a record is there though the service does not show it. */
-export interface Word {
+interface Word {
   reason: string;
   insists: boolean;
 }

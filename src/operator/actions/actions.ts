@@ -26,7 +26,7 @@ export const actions = {
   reconcile_repair: repairFindings,
 };
 
-export type Actions = typeof actions;
+type Actions = typeof actions;
 export type ActionName = keyof Actions;
 export const actionNames = Object.keys(actions) as ActionName[];
 

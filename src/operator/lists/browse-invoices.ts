@@ -39,7 +39,7 @@ interface PlaceOnPage {
 type Place = { dueDate: string; invoiceNo: string } | null;
 
 /** A page of the invoices, due first at the top. */
-export async function invoiceRows(
+async function invoiceRows(
   tx: Tx,
   list: InvoiceList,
   after: Place,

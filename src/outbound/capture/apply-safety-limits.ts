@@ -328,7 +328,7 @@ export async function brakeSource(
 /** The names of these brakes in alerts and the audit log. */
 const causes = { source_empty: 'empty', source_drained: 'drained', source_restored: 'restored' } as const;
 
-export async function raiseBrake(
+async function raiseBrake(
   tx: Tx,
   { actor, nowMs }: JobContext,
   raised: {

@@ -120,7 +120,7 @@ export async function unsettledStrangers(tx: Tx): Promise<string[]> {
 }
 
 /** Keys of all orders of a source that wait for their lines, those that have waited longest first. */
-export async function waitingOrders(tx: Tx, source = defaultSource): Promise<string[]> {
+async function waitingOrders(tx: Tx, source = defaultSource): Promise<string[]> {
   const rows = await tx.rows<{ sourceKey: string }>('SELECT source_key FROM unsettled ORDER BY first_seen_at');
   return rows.map((row) => row.sourceKey).filter((key) => sourceOf(key) === source);
 }

@@ -88,7 +88,7 @@ export async function parkForgottenKeys(
  * Creates in doubt whose keys the settings would show to the service in another way by now: their keys count as forgotten.
  * @returns those whose keys did not count as forgotten before
  */
-export async function forgetShownOtherwise(tx: Tx, presentations: Presentations): Promise<MessageName[]> {
+async function forgetShownOtherwise(tx: Tx, presentations: Presentations): Promise<MessageName[]> {
   const shownAs = "presented_as<>CASE WHEN key_in='header' THEN ? ELSE ? END";
   const forgotten = await tx.rows<MessageName>(
     `SELECT id, entity, source_key FROM outbox_message

@@ -1,12 +1,12 @@
 import type { Fact } from '../../model/facts/fact.js';
 
 /** The longest sleep of the loop before it looks again: new captures, pauses and resumes come from other processes. */
-export const pollMs = 500;
+const pollMs = 500;
 export const maxIdleMs = 10_000;
 /** Poll interval while due messages are blocked. */
-export const idlePollMs = 2_000;
+const idlePollMs = 2_000;
 /** The interval at which it looks for news while a backlog is under way, and for its turn to probe. */
-export const newsPollMs = 100;
+const newsPollMs = 100;
 
 /** All facts that the next step of a turn depends on, as they are now. */
 export interface Snapshot {

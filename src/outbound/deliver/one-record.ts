@@ -18,7 +18,7 @@ export interface Tries {
 }
 
 /** After so many tries in a row a person has to look. With the back-off of the settings that takes some two hours. */
-export const mostTries = 20;
+const mostTries = 20;
 /** Before what fails waits for a person, the service has to have accepted others so often. */
 export const enoughBesides = 5;
 

@@ -382,7 +382,7 @@ export async function renewWitness(
 }
 
 /** A witness that could not be written: a loss of the store may go unnoticed. */
-export class WitnessUnwritten extends Error {
+class WitnessUnwritten extends Error {
   override readonly name = 'WitnessUnwritten';
 
   constructor(
