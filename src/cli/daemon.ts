@@ -122,7 +122,7 @@ function tellerOf(
 }
 
 /** Loaded only here: no other command needs a web server. Delivery goes on without it, as where another daemon has its port. */
-async function openDesk({ context, reader: openReader, secrets, originOf }: App): Promise<Desk | null> {
+export async function openDesk({ context, reader: openReader, secrets, originOf }: App): Promise<Desk | null> {
   try {
     const { startDesk } = await import('../desk/desk.js');
     const reader = await openReader();

@@ -4,23 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { type App, openApp } from '../app.js';
-import { settingsFrom } from '../config/load-settings.js';
 import { listInvoices } from '../inbound/invoices/list-invoices.js';
 import type { Sandbox } from '../lab/sandbox/start-sandbox.js';
 import { listMessages } from '../operator/list-messages.js';
 import { type SyncResult, sync } from '../operator/sync.js';
 import { exitCode, jsonCommand, positiveInteger, UsageError } from './command.js';
+import { type DemoOptions, demoLab } from './demo-lab.js';
 import { Output } from './terminal/output.js';
 import { progressBar } from './terminal/progress-bar.js';
 import { stopSignal } from './terminal/stop-signal.js';
 import { writeError } from './terminal/streams.js';
-
-interface DemoOptions {
-  orders: number;
-  customers: number;
-  limit: number;
-  json?: boolean;
-}
 
 export function demoCommand(): Command {
   return jsonCommand(
@@ -31,6 +24,7 @@ export function demoCommand(): Command {
     .option('--orders <n>', 'orders in the ERP', positiveInteger, 200)
     .option('--customers <n>', 'customers who ordered', positiveInteger, 25)
     .option('--limit <n>', 'requests per second that the service allows', positiveInteger, 50)
+    .option('--desk', 'go on, with new orders and incidents, and serve the desk until Ctrl-C')
     .action(async (options: DemoOptions) => {
       const folder = await mkdtemp(join(tmpdir(), 'waybill-demo-')).catch((error: Error) => {
         throw new UsageError(
@@ -42,7 +36,8 @@ export function demoCommand(): Command {
       process.once('exit', remove);
       const stop = stopSignal(() => writeError('waybill: stopping: what is under way ends first.'));
       try {
-        process.exitCode = await runDemo(folder, options, stop.signal);
+        if (options.desk) await (await import('./demo-desk.js')).runDeskDemo(folder, options, stop.signal);
+        else process.exitCode = await runDemo(folder, options, stop.signal);
       } finally {
         stop.release();
         remove();
@@ -51,33 +46,9 @@ export function demoCommand(): Command {
 }
 
 async function runDemo(folder: string, options: DemoOptions, signal: AbortSignal): Promise<number> {
-  const { startSandbox } = await import('../lab/sandbox/start-sandbox.js');
-  const { createSampleErp } = await import('../lab/sample-erp/create-sample-erp.js');
-  const { sampleErpMapping } = await import('../lab/sample-erp/create-sample-erp.js');
   const output = new Output(options);
-
-  const erpFile = join(folder, 'erp.sqlite');
   const { customers, orders } = options;
-  const made = await createSampleErp({ target: { type: 'sqlite', file: erpFile }, customers, orders });
-  const sandbox = await startSandbox({
-    limits: [{ requests: options.limit, windowMs: 1000 }],
-    delayMs: [0, 20],
-    seed: 1,
-  });
-  const settings = settingsFrom({
-    ...sampleErpMapping,
-    installation: 'waybill-demo',
-    erp: { ...sampleErpMapping.erp, type: 'sqlite', file: erpFile },
-    store: { type: 'sqlite', file: join(folder, 'waybill.sqlite') },
-    service: {
-      environment: 'sandbox',
-      baseUrl: sandbox.url,
-      token: 'sandbox-token',
-      idempotency: { lifetimeHours: 24 },
-      limits: [{ requests: options.limit, perSeconds: 1 }],
-    },
-    log: { level: 'error' },
-  });
+  const { made, sandbox, settings } = await demoLab(folder, options);
   const { eligible, ineligible } = made.orders;
   output.lines(
     `An ERP with ${eligible + ineligible} orders: ${eligible} may be sent, ${ineligible} are drafts, cancelled or too old.`,
@@ -164,6 +135,7 @@ async function show(
   output.lines(
     '',
     'Try next:',
+    '  npm run demo -- --desk                   the desk in a browser, with orders and incidents that go on',
     '  npm run demo -- --orders 500 --json      the same with more orders, as JSON',
     '  npm run sandbox -- --port 8080           a service to try your own configuration on',
     '  npm run waybill -- init                  looks at your own ERP, and writes config/local.yaml',

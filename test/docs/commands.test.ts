@@ -214,7 +214,7 @@ describe('the demo', () => {
 });
 
 function shownOutput({ fences }: Document): string {
-  const block = fences.find(({ text }) => text.includes('npm run demo'))?.text ?? '';
+  const block = fences.find(({ text }) => text.includes('npm run demo\n'))?.text ?? '';
   return block.slice(block.indexOf('\n') + 1);
 }
 
