@@ -49,6 +49,10 @@ export interface ErpDialect {
   asText(column: string): string;
   /** The text in a column of Latin-1 bytes. */
   fromLatin1(column: string): string;
+  /** The bytes of a column as hexadecimal digits: a key that is compared as a text. */
+  asHex(column: string): string;
+  /** The texts of several columns with a blank between those that are not empty. */
+  joinTexts(columns: readonly string[]): string;
   /** The mark in a statement for the value at this place, counted from 1. */
   placeholder(at: number): string;
   /** The clause that turns an INSERT into an update of the row with the same key. */

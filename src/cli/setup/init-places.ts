@@ -5,10 +5,10 @@ import { databaseKinds, defaultPort, fileKind } from '../../config/sections/data
 import { readSecretFile } from '../../config/sections/secret-file.js';
 import type { Settings } from '../../config/settings.js';
 import type { Places } from '../../operator/setup/init/compose-settings.js';
-import type { Interview } from '../../operator/setup/init/interview.js';
 import { UsageError } from '../command.js';
 import { askSecret, hideFromErrors, writeError } from '../terminal/streams.js';
 import { type ConfigurationPlace, shown } from './init-files.js';
+import type { Interview } from './interview.js';
 
 /** The flags about the ERP and the service. */
 export interface GivenPlaces {

@@ -4,14 +4,13 @@ import { openApp } from '../../app.js';
 import { databaseKinds } from '../../config/sections/database-kinds.js';
 import type { Settings } from '../../config/settings.js';
 import { ErpError } from '../../erp/erp-reader.js';
+import { columnRoles, type SetupAnswers } from '../../model/setup-questions.js';
 import type { Places } from '../../operator/setup/init/compose-settings.js';
-import type { GivenColumns } from '../../operator/setup/init/find-columns.js';
-import { type Proposal, propose, reachErp } from '../../operator/setup/init/init.js';
-import { InitError, Interview, type Question } from '../../operator/setup/init/interview.js';
+import { NoTables, type Proposal, reachErp, Setup, type SetupState } from '../../operator/setup/init/init.js';
 import { presetNames } from '../../operator/setup/init/presets/presets.js';
-import { type ColumnRole, columnRoles } from '../../operator/setup/init/words.js';
 import { type Preview, previewRecords } from '../../operator/setup/preview/preview-records.js';
 import type { ShownOrder } from '../../operator/setup/preview/show-order.js';
+import { evidenceInWords, setupNoteInWords, setupQuestionInWords } from '../../words/en/setup.js';
 import {
   allOptions,
   type CommonOptions,
@@ -24,18 +23,14 @@ import {
 } from '../command.js';
 import { Output } from '../terminal/output.js';
 import { ask, hideFromErrors, write, writeError } from '../terminal/streams.js';
-import { configurationPlace, writeConfiguration } from './init-files.js';
+import { askOnTerminal, refuseWrong } from './ask-setup.js';
+import { type InitDraft, readDraft, removeDraft, saveDraft } from './init-draft.js';
+import { type ConfigurationPlace, configurationPlace, writeConfiguration } from './init-files.js';
 import { type GivenPlaces, settingsChecker, settlePlaces } from './init-places.js';
+import { InitError, Interview, type Question } from './interview.js';
 import { orderInWords, printCauses, printTotals } from './preview.js';
 
-type InitOptions = CommonOptions &
-  GivenPlaces & {
-    yes?: boolean;
-    preset?: string;
-    column?: string[];
-    ordersWith?: string[];
-    linesWith?: string[];
-  } & Record<string, unknown>;
+type InitOptions = CommonOptions & GivenPlaces & { yes?: boolean } & Record<string, unknown>;
 
 /** Flags that answer a question each, and what they say in the help. */
 const answers: readonly (readonly [flag: string, description: string])[] = [
@@ -49,10 +44,25 @@ const answers: readonly (readonly [flag: string, description: string])[] = [
   ['--discount <unit>', 'percent, fraction or none: what the discount beside the price of a line takes off'],
   ['--currency <code>', 'only the orders in this currency, such as EUR'],
   ['--status <values>', 'the states of the orders that may be sent, with commas between them; or all'],
-  ['--pending <condition>', 'the same as an SQL condition on the columns of the orders query; or all'],
+  ['--cancelled <values>', 'the states that mean that an order is cancelled; or none'],
+  ['--completed <values>', 'the states that mean that nothing more happens to an order; or none'],
+  ['--on-deleted <what>', 'nothing or delete: what to do at the service when an order is deleted in the ERP'],
+  ['--guests <what>', 'wait or leave-out: orders without a customer'],
+  ['--pending <condition>', 'which orders may be sent, as an SQL condition on the columns of the orders query; or all'],
   ['--start-from <date>', 'older orders are never sent; a key where no column holds dates; or all'],
   ['--text-lines <sku>', 'the SKU for lines without one; or skip'],
   ['--installation <name>', 'a name for this installation, which no other has'],
+];
+
+/** Flags that can be given several times. */
+const lists: readonly (readonly [flag: string, description: string])[] = [
+  ['--column <role=column>', `the column for a role: ${columnRoles.join(', ')}`],
+  ['--customer-fields <field=column>', 'a field of the customers that is sent, such as email=mail; or none'],
+  [
+    '--orders-with <column=values>',
+    'send only orders with these values in a column; none: no column beside the status matters',
+  ],
+  ['--lines-with <column=values>', 'send only lines with these values in a column; none: send all of them'],
 ];
 
 export function initCommand(): Command {
@@ -75,20 +85,8 @@ export function initCommand(): Command {
         ...presetNames,
         'none',
       ]),
-    )
-    .addOption(repeatable('--column <role=column>', `the column for a role: ${columnRoles.join(', ')}`))
-    .addOption(
-      repeatable(
-        '--orders-with <column=values>',
-        'send only orders with these values in a column; none: no column beside the status matters',
-      ),
-    )
-    .addOption(
-      repeatable(
-        '--lines-with <column=values>',
-        'send only lines with these values in a column; none: send all of them',
-      ),
     );
+  for (const [flag, description] of lists) command.addOption(repeatable(flag, description));
   for (const [flag, description] of answers) command.option(flag, description);
   return command
     .option('--service-url <url>', 'address of the service (default: that of `waybill sandbox`)')
@@ -103,50 +101,90 @@ async function init(options: InitOptions): Promise<void> {
   if (!options.yes && !process.stdin.isTTY)
     throw new UsageError('There is no terminal to ask on: give the answers as flags, and --yes.');
   const place = configurationPlace(options.config);
-  const given = new Map(
-    Object.entries(options).flatMap(([name, value]) =>
-      typeof value === 'string' || typeof value === 'number' ? [[kebab(name), `${value}`]] : [],
-    ),
+  const given = answersOf(options);
+  const draft = options.yes ? null : await takenUp(place);
+  const interview = new Interview(
+    new Map([...Object.entries(draft?.places ?? {}), ...flagsOf(options)]),
+    options.yes ? null : (question) => askOn(output, question),
   );
-  const interview = new Interview(given, options.yes ? null : (question) => askOn(output, question));
   try {
     const places = await settlePlaces(interview, options, place, options.yes ? null : whyAway);
-    const proposal =
-      places &&
-      (await propose({
-        interview,
-        places: places.settings,
-        given: {
-          columns: columnsOf(options.column ?? []),
-          ...{ ordersWith: options.ordersWith ?? [], linesWith: options.linesWith ?? [] },
-        },
-        preset: options.preset,
-        settingsOf: settingsChecker(places),
-        suggestedName: `${places.name}-${randomBytes(3).toString('hex')}`,
-      }));
-    if (!places || !proposal) {
-      showOpen(output, interview);
+    if (!places) {
+      showOpen(output, interview, null);
       return;
     }
-    const settings = settingsChecker(places)(proposal.settings);
+    const settingsOf = settingsChecker(places);
+    const suggestedName = `${places.name}-${randomBytes(3).toString('hex')}`;
+    const setup = await Setup.open({ places: places.settings, settingsOf, suggestedName, now: () => Date.now() });
+    let state: SetupState;
+    try {
+      const kept = new Map(Object.entries(draft?.answers ?? {}));
+      const save = (said: SetupAnswers) => saveDraft(place, placesOf(interview), said);
+      state = options.yes
+        ? await withoutAsking(setup, given)
+        : await askOnTerminal(setup, { output, given, kept, save });
+    } finally {
+      await setup.close();
+    }
+    const { proposal } = state;
+    if (proposal === null || interview.open.length > 0) {
+      showOpen(output, interview, state);
+      return;
+    }
+    const settings = settingsOf(proposal.settings);
     const preview = await previewOf(settings);
-    show(output, settings, { interview, proposal, preview });
+    show(output, settings, { interview, state, proposal, preview });
     if (!options.yes && !/^(y(es)?)?$/i.test(await ask(`Write ${place.file}? [Y/n]`))) {
-      output.line('Nothing was written.');
+      output.line('Nothing was written. The answers are kept for the next init.');
       process.exitCode = exitCode.failed;
       return;
     }
     const files = await writeConfiguration(place, places, proposal);
+    await removeDraft(place);
     const { orders, customers, totals, causes } = preview.found;
     output.json({
-      ...{ written: true, files, erp: proposal.draft.title, settled: interview.settled, grants: proposal.grants },
+      ...{
+        written: true,
+        files,
+        erp: proposal.draft.title,
+        settled: settledOf(interview, state),
+        grants: proposal.grants,
+      },
       ...{ shown: preview.shown, orders, customers, totals, causes },
     });
     showWritten(output, proposal, files, options);
     process.exitCode = orders.create + orders.update + orders.unchanged === 0 ? exitCode.waitsForPerson : exitCode.done;
   } catch (error) {
     if (error instanceof InitError) throw new UsageError(error.message);
+    if (error instanceof NoTables)
+      throw new UsageError(`${error.database} has no tables, or none that this account may read.`);
     throw error instanceof ErpError && error.lines === undefined ? inFlags(error) : error;
+  }
+}
+
+/** The draft of an earlier run, if the person goes on with it. */
+async function takenUp(place: ConfigurationPlace): Promise<InitDraft | null> {
+  const draft = readDraft(place);
+  if (draft === null || /^(y(es)?)?$/i.test(await ask('Go on with the answers of the last init? [Y/n]'))) return draft;
+  await removeDraft(place);
+  return null;
+}
+
+/** What is asked about the place of the ERP, for the draft: no secret, and nothing of the service. */
+const placesOf = ({ answers }: Interview) =>
+  Object.fromEntries(
+    Object.entries(answers).filter(([name]) => ['type', 'host', 'port', 'database', 'user', 'file'].includes(name)),
+  );
+
+/** Only names that set-up makes up, and an ERP that it recognises, are answered by --yes. */
+async function withoutAsking(setup: Setup, given: SetupAnswers): Promise<SetupState> {
+  const said = new Map(given);
+  for (;;) {
+    const state = await setup.look(said);
+    refuseWrong(state);
+    const suggested = state.open.find(({ suggestion }) => suggestion !== undefined);
+    if (suggested?.suggestion === undefined) return state;
+    said.set(suggested.flag, [suggested.suggestion]);
   }
 }
 
@@ -175,16 +213,29 @@ function inFlags({ kind, message, detail, cause }: ErpError): ErpError {
 
 const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** @throws UsageError */
-function columnsOf(given: readonly string[]): GivenColumns {
-  return Object.fromEntries(
-    given.map((text) => {
-      const [, role = '', column = ''] = /^([a-zA-Z.]+)=(.+)$/.exec(text) ?? [];
-      if (!columnRoles.includes(role as ColumnRole))
-        throw new UsageError(`--column ${text}: write ROLE=COLUMN; the roles are ${columnRoles.join(', ')}.`);
-      return [role, column];
-    }),
+/** The flags about places. */
+function flagsOf(options: InitOptions): [string, string][] {
+  return Object.entries(options).flatMap(([name, value]) =>
+    typeof value === 'string' || typeof value === 'number' ? [[kebab(name), `${value}`]] : [],
   );
+}
+
+/** The answers that the flags give: by the role of a column, else by the flag. @throws UsageError */
+function answersOf(options: InitOptions): SetupAnswers {
+  const given = new Map<string, string[]>();
+  const names = [...answers, ...lists].map(([flag]) => flag.slice(2).split(' ')[0] ?? '');
+  for (const [option, value] of Object.entries(options)) {
+    const name = kebab(option);
+    if (name === 'column' || !(names.includes(name) || name === 'preset')) continue;
+    given.set(name, Array.isArray(value) ? value : [`${value}`]);
+  }
+  for (const text of Array.isArray(options.column) ? options.column : []) {
+    const [, role = '', column = ''] = /^([a-zA-Z.]+)=(.+)$/.exec(text) ?? [];
+    if (!columnRoles.some((one) => one === role))
+      throw new UsageError(`--column ${text}: write ROLE=COLUMN; the roles are ${columnRoles.join(', ')}.`);
+    given.set(role, [column]);
+  }
+  return given;
 }
 
 async function askOn(output: Output, { text, choices = [], suggestion }: Question): Promise<string> {
@@ -192,8 +243,24 @@ async function askOn(output: Output, { text, choices = [], suggestion }: Questio
   return ask(suggestion === undefined ? text : `${text} [${suggestion}]`);
 }
 
-/** The open questions, each with the flag that answers it. */
-function showOpen(output: Output, { open, settled }: Interview): void {
+/** The open questions, each with the flag that answers it. @param state null: the place of the ERP is open */
+function showOpen(output: Output, interview: Interview, state: SetupState | null): void {
+  const asked = (state?.open ?? []).filter(({ isOptional }) => !isOptional);
+  const open = [
+    ...interview.open.map((one): Question & { role?: string } => one),
+    ...asked.map((question) => {
+      const { flag: name, role, candidates } = question;
+      const choices = candidates.map(({ value, evidence }) => ({
+        value,
+        note: evidence.map(evidenceInWords).join(', '),
+      }));
+      return {
+        ...{ name, ...(role && { role }), text: setupQuestionInWords(question) },
+        ...(choices.length > 0 && { choices: choices.map(({ value, note }) => ({ value, ...(note && { note }) })) }),
+      };
+    }),
+  ];
+  const settled = settledOf(interview, state);
   output.json({ written: false, open, settled });
   output.line(`Nothing was written: ${open.length === 1 ? 'one question is' : `${open.length} questions are`} open.`);
   for (const { name, role, text, choices = [] } of open) {
@@ -201,15 +268,19 @@ function showOpen(output: Output, { open, settled }: Interview): void {
     output.line(`--${name}${value}: ${text}`);
     output.lines(...choices.map(({ value, note }) => `    ${value}${note ? `: ${note}` : ''}`));
   }
-  if (open.some(({ name }) => name.endsWith('-table')))
-    output.line(
-      'Once the tables and their keys are known, init asks for their columns, the currency and which orders are sent.',
-    );
+  if (asked.length > 0) output.line('Some answers lead to other questions: init asks for those once these are known.');
   showSettled(output, settled);
   process.exitCode = exitCode.usage;
 }
 
-function showSettled(output: Output, settled: Interview['settled']): void {
+type Settled = Interview['settled'];
+
+const settledOf = ({ settled }: Interview, state: SetupState | null): Settled => [
+  ...settled,
+  ...(state?.notes ?? []).filter(({ code }) => code !== 'tables').map(setupNoteInWords),
+];
+
+function showSettled(output: Output, settled: Settled): void {
   output.rows(
     12,
     settled.map(({ name, value, reason }) => [name, `${value} (${reason})`]),
@@ -246,11 +317,16 @@ async function previewOf(settings: Settings): Promise<PreviewWithOrders> {
 function show(
   output: Output,
   settings: Settings,
-  { interview, proposal, preview }: { interview: Interview; proposal: Proposal; preview: PreviewWithOrders },
+  {
+    interview,
+    state,
+    proposal,
+    preview,
+  }: { interview: Interview; state: SetupState; proposal: Proposal; preview: PreviewWithOrders },
 ): void {
   const { found, shown } = preview;
   output.line(`These are the tables of ${proposal.draft.title}.`);
-  showSettled(output, interview.settled);
+  showSettled(output, settledOf(interview, state));
   output.line();
   if (!output.isJson) for (const order of shown) write(orderInWords(order, output, settings));
   const { read, create, update, unchanged, parked } = found.orders;

@@ -30,6 +30,8 @@ export const postgresDialect: ErpDialect = {
   // A number or a date can't be compared with an empty text.
   asText: (column) => `CAST(${column} AS TEXT)`,
   fromLatin1: (column) => `convert_from(${column}, 'LATIN1')`,
+  asHex: (column) => `encode(${column}, 'hex')`,
+  joinTexts: (columns) => `TRIM(CONCAT_WS(' ', ${columns.join(', ')}))`,
   placeholder: (at) => `$${at}`,
   onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
   keysOn: null,

@@ -31,6 +31,8 @@ export const sqliteDialect: ErpDialect = {
   lineComment: '--[^\\n]*',
   asText: (column) => column,
   fromLatin1: (column) => `CONVERT(${column} USING latin1)`,
+  asHex: (column) => `HEX(${column})`,
+  joinTexts: (columns) => `TRIM(${columns.map((column) => `COALESCE(${column}, '')`).join(" || ' ' || ")})`,
   placeholder: () => '?',
   onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
   keysOn: null,

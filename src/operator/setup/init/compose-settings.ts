@@ -2,7 +2,7 @@ import { Document, isMap, isScalar, Scalar, visit } from 'yaml';
 import type { ErpDialect } from '../../../db/erp-database.js';
 import { harmlessLine } from '../../../model/redact.js';
 import type { Answers, Draft } from './draft.js';
-import { FILLED } from './few-values.js';
+import { FILLED } from './table-facts.js';
 
 /** The addresses of the ERP and the service, as settings: without secrets, with the files that hold them. */
 export interface Places {
@@ -37,6 +37,8 @@ export function composeSettings(draft: Draft, answers: Answers, { erp, service }
       pending: answers.pending ?? undefined,
       cancelled: orders.cancelled,
       onCancelled: orders.cancelled && 'nothing',
+      completed: orders.completed,
+      onDeleted: orders.onDeleted,
       replaces: orders.replaces,
       startFrom: startFrom(orders.startColumn, answers.startFrom),
       customerKey: one(orders.customerKey),
@@ -120,6 +122,8 @@ const general: Readonly<Record<string, string>> = {
   'orders.cancelled': 'An order that is cancelled before it was sent is never sent.',
   'orders.onCancelled':
     'What was sent and is then cancelled stays at the service; or: delete, {patch: {status: cancelled}}',
+  'orders.completed': 'Nothing more happens to such an order: it may leave `pending`.',
+  'orders.onDeleted': 'What to do at the service when the order is gone from the ERP: nothing, or delete.',
   'orders.replaces': 'An order that goes on for another one stays the same order at the service.',
   'orders.startFrom': 'Older orders are never sent, not even when somebody edits them.',
   'orders.number': 'Goes into `note`, so that people find the order again.',

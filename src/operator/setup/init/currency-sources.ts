@@ -1,19 +1,16 @@
-import type { ErpDatabase, ErpSnapshot } from '../../../db/erp-database.js';
+import type { ErpSnapshot } from '../../../db/erp-database.js';
 import { joinSql, rawSql, type Sql, sql } from '../../../db/sql.js';
 import {
   type Catalogue,
   type CatalogueTable,
+  countRows,
   countValues,
   nameOf,
   ROWS_LOOKED_AT,
   tableSql,
   type ValueCount,
 } from '../../../erp/catalogue.js';
-import type { TableTriple } from './choose-tables.js';
-import { countsInWords } from './few-values.js';
-import type { GivenColumns } from './find-columns.js';
-import { InitError, type Interview } from './interview.js';
-import { saysCurrency } from './words.js';
+import type { Link } from './links.js';
 
 /** A place that holds the currency of an order: in its row, in a table that it points to, or with its customer. */
 export interface CurrencySource {
@@ -37,45 +34,45 @@ export const currencyIn = (text: string | null | undefined): string | null => {
   return currencyCodes.has(code) ? code : null;
 };
 
+/** A table of currencies has fewer rows. */
+const MOST_CURRENCIES = 1000;
+
 /** Lists the places that hold codes of currencies, by their values. */
 export async function currencySources(
-  database: ErpDatabase,
+  snapshot: ErpSnapshot,
   { tables }: Catalogue,
-  { orders, customers, customerLink }: Pick<TableTriple, 'orders' | 'customers' | 'customerLink'>,
+  orders: CatalogueTable,
+  { table: customers, link }: { table: CatalogueTable; link: Link },
 ): Promise<CurrencySource[]> {
-  return database.snapshot(async (snapshot) => {
-    const quote = snapshot.dialect.quoteIdentifier;
-    const ordersSql = `${tableSql(snapshot.dialect, orders)} o`;
-    const found: CurrencySource[] = [];
-    const add = async (source: Omit<CurrencySource, 'codes'>) => {
-      const codes = await countValues(snapshot, rawSql(`${ordersSql}${source.join}`), rawSql(source.sql));
-      if (codes.some(({ value }) => currencyIn(value) !== null)) found.push({ ...source, codes });
-    };
-    for (const name of await columnsOfCodes(snapshot, orders))
-      await add({ label: name, sql: `o.${quote(name)}`, join: '', table: null, columns: [name] });
-    for (const { table: target, columns, referenced } of orders.foreignKeys) {
-      const table = tables.find((one) => nameOf(one) === target);
-      const [key, ...more] = columns;
-      if (!table || table === customers || key === undefined || more.length > 0) continue;
-      if (!saysCurrency(key) && !saysCurrency(table.name)) continue;
-      const [code] = await columnsOfCodes(snapshot, table);
-      if (code === undefined) continue;
-      const join = `\nLEFT JOIN ${tableSql(snapshot.dialect, table)} cur ON cur.${quote(referenced[0] ?? '')} = o.${quote(key)}`;
-      await add({ label: key, sql: `cur.${quote(code)}`, join, table, columns: [key] });
-    }
-    // The currency of a customer is not that of an order that has one of its own, readable or not.
-    if (found.length > 0 || orders.columns.some(({ name }) => saysCurrency(name))) return found;
-    const on = customerLink.columns.map(
-      (name, at) => `c.${quote(customerLink.referenced[at] ?? '')} = o.${quote(name)}`,
-    );
-    const join = `\nLEFT JOIN ${tableSql(snapshot.dialect, customers)} c ON ${on.join(' AND ')}`;
-    for (const name of (await columnsOfCodes(snapshot, customers)).filter(saysCurrency))
-      await add({ label: name, sql: `c.${quote(name)}`, join, table: null, columns: [] });
-    return found;
-  });
+  const quote = snapshot.dialect.quoteIdentifier;
+  const ordersSql = `${tableSql(snapshot.dialect, orders)} o`;
+  const found: CurrencySource[] = [];
+  const add = async (source: Omit<CurrencySource, 'codes'>) => {
+    const codes = await countValues(snapshot, rawSql(`${ordersSql}${source.join}`), rawSql(source.sql));
+    if (codes.some(({ value }) => currencyIn(value) !== null)) found.push({ ...source, codes });
+  };
+  for (const name of await columnsOfCodes(snapshot, orders))
+    await add({ label: name, sql: `o.${quote(name)}`, join: '', table: null, columns: [name] });
+  for (const { table: target, columns, referenced } of orders.foreignKeys) {
+    const table = tables.find((one) => nameOf(one) === target);
+    const [key, ...more] = columns;
+    if (!table || table === customers || key === undefined || more.length > 0) continue;
+    if ((await countRows(snapshot, table, MOST_CURRENCIES)) === MOST_CURRENCIES) continue;
+    const [code] = await columnsOfCodes(snapshot, table);
+    if (code === undefined) continue;
+    const join = `\nLEFT JOIN ${tableSql(snapshot.dialect, table)} cur ON cur.${quote(referenced[0] ?? '')} = o.${quote(key)}`;
+    await add({ label: key, sql: `cur.${quote(code)}`, join, table, columns: [key] });
+  }
+  // The currency of a customer is not that of an order that has one of its own.
+  if (found.length > 0) return found;
+  const on = link.columns.map((name, at) => `c.${quote(link.referenced[at] ?? '')} = o.${quote(name)}`);
+  const join = `\nLEFT JOIN ${tableSql(snapshot.dialect, customers)} c ON ${on.join(' AND ')}`;
+  for (const name of await columnsOfCodes(snapshot, customers))
+    await add({ label: `${nameOf(customers)}.${name}`, sql: `c.${quote(name)}`, join, table: null, columns: [] });
+  return found;
 }
 
-/** The text columns whose values are codes of currencies; one that is called so may hold others beside them. */
+/** The text columns in which at least half of the different values are codes of currencies. */
 async function columnsOfCodes(snapshot: ErpSnapshot, table: CatalogueTable): Promise<string[]> {
   const texts = table.columns.filter(({ kind }) => kind === 'text');
   if (texts.length === 0) return [];
@@ -88,48 +85,10 @@ async function columnsOfCodes(snapshot: ErpSnapshot, table: CatalogueTable): Pro
   const { rows } = await snapshot.query(sql`SELECT ${ends} FROM (${some}) s`, 'look for codes of currencies');
   const found: string[] = [];
   for (const [at, { name }] of texts.entries()) {
-    const [lowest, highest] = [rows[0]?.[`a${at}`], rows[0]?.[`b${at}`]].map(currencyIn);
-    if (saysCurrency(name) ? lowest == null && highest == null : lowest == null || highest == null) continue;
-    const values = await countValues(snapshot, from, code(name));
-    if (saysCurrency(name) || values.every(({ value }) => value === null || currencyIn(value) !== null))
-      found.push(name);
+    const ends = [rows[0]?.[`a${at}`], rows[0]?.[`b${at}`]].map(currencyIn);
+    if (ends.every((one) => one === null)) continue;
+    const values = (await countValues(snapshot, from, code(name))).filter(({ value }) => value !== null);
+    if (values.filter(({ value }) => currencyIn(value) !== null).length * 2 >= values.length) found.push(name);
   }
   return found;
-}
-
-/**
- * The place that holds the currency: the only one, else the one that a person chooses. Null: none does.
- * @returns undefined while the question is open
- */
-export async function chooseCurrency(
-  interview: Interview,
-  sources: readonly CurrencySource[],
-  orders: CatalogueTable,
-  given: GivenColumns,
-): Promise<CurrencySource | null | undefined> {
-  const named = given['order.currency'];
-  const called = (label: string) => sources.find((one) => one.label.toLowerCase() === label.toLowerCase());
-  const there = sources.map(({ label }) => label).join(', ') || 'none';
-  if (named !== undefined) {
-    const source = called(named);
-    if (named === 'none' || source !== undefined) return source ?? null;
-    throw new InitError(
-      `--column order.currency=${named}: ${nameOf(orders)} has no such column that leads to codes of currencies. Columns that do: ${there}`,
-    );
-  }
-  const [first = null] = sources;
-  const codes = new Set(sources.flatMap((one) => one.codes.map(({ value }) => currencyIn(value))));
-  if (sources.length < 2 || codes.size === 1) return first;
-  const answer = await interview.answer(
-    {
-      ...{ name: 'column', role: 'order.currency' },
-      text: `Which column of ${nameOf(orders)} holds the currency of the amounts that are sent? none: no column does.`,
-      choices: sources.map(({ label, codes }) => ({ value: `order.currency=${label}`, note: countsInWords(codes) })),
-    },
-    (text) => {
-      const label = text.replace(/^order\.currency=/, '');
-      return label === 'none' || called(label) !== undefined ? null : `write one of ${there}, or none`;
-    },
-  );
-  return answer === null ? undefined : (called(answer.replace(/^order\.currency=/, '')) ?? null);
 }

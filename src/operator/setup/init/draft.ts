@@ -34,15 +34,15 @@ export interface Draft {
     status?: string | undefined;
     /** Column with the currency of an order. */
     currency?: string | undefined;
-    /** The column of the ERP that it comes from, as people know it. */
-    currencyColumn?: string | undefined;
     /** Column with the company of an order, where one database serves several. */
     company?: string | undefined;
     /** The condition for confirmed orders, where the schema says what its codes mean; with the reason for people. */
     confirmed?: { condition: string; meaning: string } | undefined;
-    /** A person's choices for an unknown schema; the data settles none of them. Pending is null while it is open. */
-    asked?: { pending: Pending | null };
+    /** A person's choices for an unknown schema; the data settles none of them. */
+    asked?: { pending: Pending };
     cancelled?: { column: string; values: readonly (string | number)[] } | undefined;
+    completed?: { column: string; values: readonly (string | number)[] } | undefined;
+    onDeleted?: 'nothing' | 'delete';
     /** Column with the key of the order that this one goes on for. */
     replaces?: string | undefined;
     fields: Readonly<Record<string, FieldDraft>>;

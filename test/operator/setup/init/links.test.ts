@@ -1,8 +1,6 @@
 import { expect } from 'chai';
 import type { CatalogueColumn, CatalogueKind, CatalogueTable } from '../../../../src/erp/catalogue.js';
-import { columnsFor } from '../../../../src/operator/setup/init/find-columns.js';
-import { declaredLinks, linksBy } from '../../../../src/operator/setup/init/find-links.js';
-import { fold } from '../../../../src/operator/setup/init/words.js';
+import { declaredLinks, linksBy } from '../../../../src/operator/setup/init/links.js';
 
 const kinds: Record<string, CatalogueKind> = { int: 'number', num: 'number', text: 'text', time: 'time', date: 'date' };
 
@@ -67,21 +65,5 @@ describe('the ways in which a column leads to a table', () => {
       ],
     ]);
     expect(ways('other', company, from)).to.deep.equal([]);
-  });
-});
-
-describe('the columns of a role', () => {
-  it('are those with the plainest name, of a fitting type', () => {
-    const names = (columns: string, role: Parameters<typeof columnsFor>[1]) =>
-      columnsFor(table('t', `pk:int ${columns}`), role).map(({ name }) => name);
-    expect(names('delivered_qty:num qty:num quantity_note:text', 'line.qty')).to.deep.equal(['qty', 'delivered_qty']);
-    expect(names('fk_price_list:int price:num unit_price_id:int', 'line.price')).to.deep.equal(['price']);
-    expect(names('payment_status:text status:text', 'order.status')).to.deep.equal(['status', 'payment_status']);
-    expect(names('updated_at:text geaendert_am:time', 'order.changedAt')).to.deep.equal(['geaendert_am']);
-  });
-
-  it('are compared without case, accents and separators', () => {
-    expect(['Auftrags-Nr', 'AUFTRAGS_NR', 'auftragsnr'].map(fold)).to.deep.equal(Array(3).fill('auftragsnr'));
-    expect(fold('Größe_Straße')).to.equal('grossestrasse');
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { InitError, Interview, type Question } from '../../../../src/operator/setup/init/interview.js';
+import { InitError, Interview, type Question } from '../../../src/cli/setup/interview.js';
 
 const question = { name: 'size', text: 'Which size?' };
 const isNumber = (text: string) => (/^\d+$/.test(text) ? null : 'write a number');

@@ -1,17 +1,11 @@
-/** The questions that only a person, or a flag, can answer. */
+/** A question about the place of the ERP or the service, which only a person, or a flag, can answer. */
 export interface Question {
   /** The flag that answers it, without its dashes. */
   name: string;
-  /** The role of the column that is asked for, where the flag is --column. */
-  role?: string;
   text: string;
   choices?: readonly Choice[];
   /** An answer that is no guess: --yes takes it. */
   suggestion?: string | undefined;
-  /** The answer that --yes assumes: then the report names it. */
-  reason?: string;
-  /** Offered on the terminal, where a person confirms it with Enter. --yes never takes it. */
-  likely?: string | undefined;
 }
 
 export interface Choice {
@@ -56,12 +50,11 @@ export class Interview {
     const given = this.checkedFlag(question.name, problem);
     if (given !== undefined) return given;
     if (this.ask === null) {
-      const { name, suggestion, reason } = question;
+      const { suggestion } = question;
       if (suggestion === undefined) this.open.push(question);
-      else if (reason !== undefined) this.settled.push({ name, value: suggestion, reason });
       return suggestion ?? null;
     }
-    const suggestion = this.again.get(question.name) ?? question.suggestion ?? question.likely;
+    const suggestion = this.again.get(question.name) ?? question.suggestion;
     for (let asked = { ...question, suggestion }; ; ) {
       const text = await this.ask(asked);
       const answer = text === '' ? suggestion : text;
@@ -74,11 +67,9 @@ export class Interview {
     }
   }
 
-  /** The answer of the data itself, unless a flag says otherwise. */
-  settle(name: string, value: string, reason: string, problem: (text: string) => string | null = () => null): string {
-    const given = this.checkedFlag(name, problem);
-    if (given === undefined) this.settled.push({ name, value, reason });
-    return given ?? value;
+  /** Tells an answer that came without asking anybody. */
+  settle(name: string, value: string, reason: string): void {
+    this.settled.push({ name, value, reason });
   }
 
   private checkedFlag(name: string, problem: (text: string) => string | null): string | undefined {
@@ -88,7 +79,8 @@ export class Interview {
     return given;
   }
 
-  isGiven(name: string): string | undefined {
-    return this.given.get(name);
+  /** The answers until now, for a draft. */
+  get answers(): Readonly<Record<string, string>> {
+    return Object.fromEntries([...this.given, ...this.answered]);
   }
 }
