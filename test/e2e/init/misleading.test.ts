@@ -6,7 +6,7 @@ import { type Sandbox, startSandbox } from '../../../src/lab/sandbox/start-sandb
 import { capturingOutput } from '../../cli/installation.js';
 import { openSqlite } from '../../support/sqlite-file.js';
 import { useTempDir } from '../../support/temp-dir.js';
-import { usePostgres } from '../../support/use-database.js';
+import { useMariaDb, usePostgres } from '../../support/use-database.js';
 import { initJson, questionsOf } from './init-lab.js';
 import { type MisleadingSchema, misleadingSchemas } from './misleading-schemas.js';
 
@@ -16,6 +16,7 @@ describe('waybill init where names lead astray', function () {
   this.timeout(60_000);
   const dir = useTempDir();
   const postgres = usePostgres();
+  const mariaDb = useMariaDb();
   let sandbox: Sandbox;
   beforeEach(async () => {
     sandbox = await startSandbox({ token: 'sandbox-token' });
@@ -29,6 +30,13 @@ describe('waybill init where names lead astray', function () {
       for (const statement of statements) erp.exec(statement);
       erp.close();
       return ['--type', 'sqlite', '--file', dir.file(`${name}.sqlite`)];
+    }
+    if (type === 'mysql') {
+      const { port, database, user, password } = mariaDb.database;
+      for (const statement of statements) await mariaDb.database.query(statement);
+      writeFileSync(dir.file('password'), password, { mode: 0o600 });
+      const server = ['--type', 'mysql', '--port', `${port}`, '--database', database, '--user', user];
+      return [...server, '--password-file', dir.file('password')];
     }
     const { port, database, user, password } = postgres.database;
     const client = await postgres.server.connect(database);
@@ -67,12 +75,18 @@ describe('waybill init where names lead astray', function () {
         const config = dir.file(`config${at}-${left ?? 'all'}`.replaceAll(' ', '-'));
         const printed = await initJson(config, ...flags, ...given);
         for (const one of (printed.open ?? []) as Open[]) shown.set(questionsOf({ open: [one] })[0] ?? '', one);
+        if (left === null) expect(printed.written, JSON.stringify(printed.open)).to.equal(true);
         if (left === null) continue;
         expect([printed.code, printed.written, existsSync(config)], left).to.deep.equal([2, false, false]);
         expect(questionsOf(printed), left).to.include(left);
       }
       for (const [name, choices] of Object.entries(schema.shown ?? {}))
         for (const choice of choices) expect(shown.get(name)?.choices, name).to.deep.include(choice);
+      for (const [name, like] of Object.entries(schema.notShown ?? {}))
+        expect(
+          shown.get(name)?.choices.filter(({ value }) => like.test(value)),
+          name,
+        ).to.deep.equal([]);
 
       const { capture, deliver } = await sync(dir.file(`config${at}-all`));
       const { orders, customers } = sandbox.ledger();

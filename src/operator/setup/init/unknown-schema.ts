@@ -72,8 +72,8 @@ export function askUnknown(schema: Schema): Draft | null {
     evidence = new Map<CatalogueTable, Evidence[]>(),
   ) => askTable(schema, rows, { role, step, likely, evidence });
 
-  askTimeZone(asking, { title: '' });
   const orders = ask('orders', 'orders', []);
+  askTimeZone(asking, { title: '' });
   const ordersChoice = orders && askOrders(schema, orders);
   const pointing = orders ? catalogue.tables.filter((one) => declaredLinks(one, orders).length > 0) : [];
   const lines = ask('lines', 'lines', pointing);
@@ -226,7 +226,9 @@ function askOrders(schema: Schema, orders: CatalogueTable): OrdersChoice | undef
   const status = askColumn(schema, orders, {
     ...{ step, role: 'order.status', mayBeNone: true },
     candidates: listed(
-      [...states].sort((a, b) => Number(b.tells) - Number(a.tells)),
+      [...states].sort(
+        (a, b) => Number(isUnique(a, table)) - Number(isUnique(b, table)) || Number(b.tells) - Number(a.tells),
+      ),
       ({ few }) => [{ of: 'values', values: few ?? [] }],
     ),
   });
