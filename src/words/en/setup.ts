@@ -66,6 +66,7 @@ export function evidenceInWords(evidence: Evidence): string {
       return `${evidence.low} to ${evidence.high}`;
     case 'filled': {
       const { filled, rows, different, samples } = evidence;
+      if (filled === 0) return 'empty in every row';
       const full = filled === rows ? `in all ${count(rows, 'row')}` : `in ${filled} of ${count(rows, 'row')}`;
       const such = samples.length === 0 ? '' : `, such as ${list(samples)}`;
       return different === filled && filled > 1

@@ -2,10 +2,14 @@ import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { useTempDir } from '../../support/temp-dir.js';
 import { useMariaDb, usePostgres } from '../../support/use-database.js';
+import { answersFor, flagsFor, type Named } from './init-answers.js';
 import { init, initJson, questionsOf, recordsBy } from './init-lab.js';
 
 /** A shop on MariaDB, plain but for the columns that a test is about. */
 interface Shop {
+  /** Answers about columns, and others, that differ. */
+  own?: Named['columns'];
+  given?: Named['flags'];
   /** Columns of the orders beside id, customer_id, total. */
   orders: string;
   /** The values to which those of the orders are set. */
@@ -16,11 +20,16 @@ interface Shop {
 type Settled = { name: string };
 type TestServer = Record<'database' | 'user' | 'password', string> & { port: number };
 
-/** A person's answers about the tables and the money. */
-const tables = [
-  ...['--orders-table', 'orders', '--lines-table', 'order_lines', '--customers-table', 'customers'],
-  ...['order.customer=customer_id', 'line.qty=qty', 'line.price=price'].flatMap((one) => ['--column', one]),
-];
+const columns = {
+  ...{ 'order.number': 'id', 'order.created': 'created_at', 'order.status': 'status', 'order.customer': 'customer_id' },
+  ...{ 'customer.code': 'customer_no', 'line.qty': 'qty', 'line.price': 'price', 'order.total': 'total' },
+};
+/** A person's answers about the shop, but for what a test is about. */
+const answersOf = (own: Named['columns'] = {}, flags: Named['flags'] = {}) =>
+  answersFor({
+    ...{ orders: 'orders', lines: 'order_lines', customers: 'customers', columns: { ...columns, ...own } },
+    flags: { currency: '', 'time-zone': '', 'start-from': '', status: '', ...flags },
+  });
 
 describe('what waybill init makes of columns that are not what their names say', function () {
   this.timeout(30_000);
@@ -28,10 +37,10 @@ describe('what waybill init makes of columns that are not what their names say',
   const erp = useMariaDb();
   let runs = 0;
 
-  const flagsOf = (type: string, { port, database, user, password }: TestServer) => {
+  const serverOf = (type: string, { port, database, user, password }: TestServer) => {
     writeFileSync(dir.file(type), password, { mode: 0o600 });
     const server = ['--type', type, '--port', `${port}`, '--database', database, '--user', user];
-    return [...server, '--password-file', dir.file(type), '--time-zone', 'UTC', ...tables];
+    return [...server, '--password-file', dir.file(type), '--time-zone', 'UTC'];
   };
   const run = async (flags: readonly string[]) => {
     const config = dir.file(`config-${++runs}`);
@@ -43,6 +52,8 @@ describe('what waybill init makes of columns that are not what their names say',
   const shop = async ({
     orders,
     set,
+    own,
+    given,
     lines = 'pos INT DEFAULT 1, sku VARCHAR(20), PRIMARY KEY (order_id, pos)',
   }: Shop) => {
     const statements = [
@@ -56,9 +67,13 @@ describe('what waybill init makes of columns that are not what their names say',
       `INSERT INTO order_lines (order_id, sku, qty, price) SELECT id, 'A-1', id, 10.25 FROM orders`,
     ];
     for (const statement of statements) await erp.database.query(statement);
-    const flags = () => flagsOf('mysql', erp.database);
+    const flags = (...left: string[]) => [
+      ...serverOf('mysql', erp.database),
+      ...flagsFor(answersOf(own, given), ...left),
+    ];
     return Object.assign((...answers: string[]) => run([...flags(), ...answers]), { flags });
   };
+  const inCurrency = { 'order.currency': 'currency' };
   const plain = 'status VARCHAR(10), created_at DATETIME';
   const plainSet = "status = 'open', created_at = '2026-01-01 10:00:00'";
   const sent = async (config: string) => [...(await recordsBy(config)).records.keys()];
@@ -67,6 +82,7 @@ describe('what waybill init makes of columns that are not what their names say',
     const ask = await shop({
       orders: "status ENUM('open', 'closed'), currency ENUM('EUR', 'USD'), created_at DATETIME",
       set: `${plainSet}, currency = IF(id > 8, 'USD', 'EUR')`,
+      own: inCurrency,
     });
     const asked = await ask('--start-from', 'all');
     expect(asked.names).to.deep.equal(['status', 'currency']);
@@ -89,7 +105,12 @@ describe('what waybill init makes of columns that are not what their names say',
       INSERT INTO order_lines SELECT id, 1, 'A-1', id, 10.25 FROM orders;
       GRANT SELECT ON customers, orders, order_lines TO "${postgres.database.user}"`);
     await client.end();
-    const flags = [...flagsOf('postgres', postgres.database), '--start-from', 'all'];
+    const flags = [
+      ...serverOf('postgres', postgres.database),
+      '--start-from',
+      'all',
+      ...flagsFor(answersOf(inCurrency)),
+    ];
     expect((await run(flags)).names).to.deep.equal(['status', 'currency']);
     expect(await sent((await run([...flags, '--status', 'open', '--currency', 'USD'])).config)).to.deep.equal([
       '9',
@@ -101,6 +122,7 @@ describe('what waybill init makes of columns that are not what their names say',
     const ask = await shop({
       orders: `${plain}, currency CHAR(3)`,
       set: `${plainSet}, currency = IF(id > 8, 'USD', 'EUR')`,
+      own: inCurrency,
     });
     for (const pending of ["status = 'open' -- not removed", "status = 'open' || status = 'done'"]) {
       const { config } = await ask('--start-from', 'all', '--currency', 'EUR', '--pending', pending);
@@ -124,6 +146,7 @@ describe('what waybill init makes of columns that are not what their names say',
       const ask = await shop({
         orders: `status VARCHAR(10), ${column}`,
         set: `status = 'open', ${start.column} = IF(id > 7, ${write('2026-02-05')}, ${write('2020-12-31')})`,
+        ...{ own: { 'order.created': start.column }, given: { 'orders-with': '' } },
       });
       const { config } = await ask('--start-from', '2026-01-01', ...open);
       expect(await startOf(config), column).to.deep.equal(start);
@@ -135,8 +158,9 @@ describe('what waybill init makes of columns that are not what their names say',
     const ask = await shop({
       orders: 'status VARCHAR(10), auftragsdatum VARCHAR(10)',
       set: "status = 'open', auftragsdatum = IF(id > 7, '05.02.2026', '31.12.2019')",
+      own: { 'order.created': '' },
     });
-    const answers = [...open, '--orders-with', 'none'];
+    const answers = [...open, '--orders-with', 'none', '--column', 'order.created=none'];
     const asked = await ask(...answers);
     expect(asked.names).to.deep.equal(['start-from']);
     expect(asked.open[0].text).to.match(/^From which id on are orders sent, or all\?/);
@@ -147,23 +171,32 @@ describe('what waybill init makes of columns that are not what their names say',
     ]);
     const { config } = await ask(...answers, '--start-from', '8');
     expect(await sent(config)).to.deep.equal(['8', '9', '10']);
-    const named = [...open, '--start-from', 'all', '--column', 'order.created=auftragsdatum'];
+    const named = [...open, '--start-from', 'all', '--orders-with', 'none', '--column', 'order.created=auftragsdatum'];
     expect((await init(dir.file('named'), ...ask.flags(), ...named)).stderr).to.match(
       /holds no dates that can be comp/,
     );
   });
 
-  it('passes by a column without dates for the next one', async () => {
+  it('offers no column without dates for the date of an order, and shows how old the newest one is', async () => {
     const ask = await shop({
-      orders: 'status VARCHAR(10), created VARCHAR(20), order_date DATE',
-      set: "status = 'open', created = 'by hand', order_date = '2026-01-02'",
+      orders: 'status VARCHAR(10), created VARCHAR(20), order_date DATE, changed DATETIME',
+      set: "status = 'open', created = 'by hand', order_date = '2026-01-02', changed = UTC_TIMESTAMP() - INTERVAL 61 MINUTE",
+      own: { 'order.created': '' },
     });
-    const { config } = await ask('--start-from', '2026-01-01', ...open);
-    expect(await startOf(config)).to.deep.equal({ column: 'order_date', from: '2026-01-01' });
+    const { open: asked } = await ask(...open, '--start-from', 'all');
+    expect(asked[0].choices.map(({ value }: { value: string }) => value)).to.deep.equal([
+      'order.created=order_date',
+      'order.created=changed',
+    ]);
+    expect(asked[0].choices[1].note).to.match(/newest .*, 6[12] minutes ago in UTC$/);
   });
 
   it('refuses a day that there is not, and what is no currency', async () => {
-    const ask = await shop({ orders: `${plain}, currency CHAR(3)`, set: `${plainSet}, currency = 'EUR'` });
+    const ask = await shop({
+      orders: `${plain}, currency CHAR(3)`,
+      set: `${plainSet}, currency = 'EUR'`,
+      own: inCurrency,
+    });
     const said = async (...flags: string[]) => (await init(dir.file('x'), ...ask.flags(), ...flags)).stderr;
     expect(await said('--status', 'open', '--start-from', '2026-02-31')).to.equal(
       'waybill: --start-from 2026-02-31: write a date such as 2026-01-01, or all\n',
@@ -173,20 +206,25 @@ describe('what waybill init makes of columns that are not what their names say',
     );
   });
 
-  it('sees the currency in `ccy`, and asks where only the values of a column look like currencies', async () => {
-    const set = (name: string) => `${plainSet}, ${name} = IF(id > 8, 'USD', 'EUR')`;
+  it('asks for the currency wherever the values of a column look like currencies, whatever its name is', async () => {
+    const set = (name: string) => `${plainSet}, ${name} = IF(id > 8, 'usd', 'eur')`;
     for (const name of ['ccy', 'money_kind']) {
       const ask = await shop({ orders: `${plain}, ${name} CHAR(3)`, set: set(name) });
-      const answers = ['--status', 'open', '--start-from', 'all'];
-      expect((await ask(...answers)).names).to.deep.equal(['currency']);
-      expect(await sent((await ask(...answers, '--currency', 'USD')).config), name).to.deep.equal(['9', '10']);
+      const answers = ['--status', 'open', '--start-from', 'all', '--orders-with', 'none'];
+      expect((await ask(...answers)).names).to.deep.equal(['column order.currency']);
+      const chosen = [
+        '--status',
+        'open',
+        '--start-from',
+        'all',
+        '--column',
+        `order.currency=${name}`,
+        '--currency',
+        'USD',
+      ];
+      expect(await sent((await ask(...chosen)).config), name).to.deep.equal(['9', '10']);
     }
     const ask = await shop({ orders: `${plain}, scope CHAR(3)`, set: `${plainSet}, scope = 'ALL'` });
-    const asked = await ask('--status', 'open', '--start-from', 'all');
-    expect(asked.names).to.deep.equal(['currency']);
-    expect(asked.open[0].text).to.match(
-      /They are told by scope; if it holds none: --column order\.currency=NAME, or none/,
-    );
     const none = ['--currency', 'EUR', '--column', 'order.currency=none', '--status', 'open', '--start-from', 'all'];
     expect(await sent((await ask(...none)).config)).to.have.length(10);
   });
@@ -203,32 +241,34 @@ describe('what waybill init makes of columns that are not what their names say',
   });
 
   it('says that no line has a SKU of its own, where no column is called so', async () => {
-    const ask = await shop({ orders: plain, set: plainSet });
+    const ask = await shop({ orders: plain, set: plainSet, own: { 'line.sku': '' } });
     await erp.database.query('ALTER TABLE order_lines CHANGE sku thing VARCHAR(20)');
     const answers = [...open, '--start-from', 'all', '--text-lines', 'TEXT'];
-    const { settled } = await ask(...answers);
+    expect((await ask(...answers)).names).to.deep.equal(['column line.sku']);
+    const { settled } = await ask(...answers, '--column', 'line.sku=none');
     expect(settled.find(({ name }: { name: string }) => name === 'sku')).to.deep.equal({
-      ...{ name: 'sku', value: 'none' },
-      reason:
-        'no column of order_lines, or of a table that it points to, is called like one: no line has a SKU of its own; if a column holds it: --column line.sku=NAME',
+      ...{ name: 'sku', value: 'none', reason: 'no line of order_lines has a SKU of its own' },
     });
     await erp.database.query('CREATE TABLE IF NOT EXISTS things (id INT PRIMARY KEY, ean VARCHAR(20))');
     expect((await init(dir.file('sku'), ...ask.flags(), ...answers, '--column', 'line.sku=ean')).stderr).to.equal(
-      'waybill: --column line.sku=ean: no key of order_lines leads to a table with it. Add the join to orders.lines.query by hand.\n',
+      'waybill: --column line.sku=ean: no key of order_lines leads to a table with it. Name the column that does: COLUMN>TABLE.COLUMN. If the way is longer, add the join to orders.lines.query by hand.\n',
     );
-    const named = await ask(...answers, '--column', 'line.sku=thing');
+    const named = await ask(...open, '--start-from', 'all', '--column', 'line.sku=thing');
     expect(named.settled.map(({ name }: { name: string }) => name)).not.to.include('sku');
     expect((await recordsBy(named.config)).records.get('3')?.items).to.deep.equal([
       { sku: 'A-1', qty: 3, price: 1025 },
     ]);
   });
 
-  it('numbers the orders by the part of the key that tells them apart, and starts at no kind of order', async () => {
+  it('takes keys of several parts, starts at the number that a person names, and lets the kind tell orders apart', async () => {
     const parts = ['bel_art', 'bel_nr'];
     for (const [kind, nth] of [parts, ['company', 'seq_value'], [...parts].reverse()]) {
-      const ask = await shop({ orders: plain, set: plainSet });
       const number = [kind, nth].find((name) => name === 'bel_nr' || name === 'seq_value') as string;
       const type = kind === number ? nth : kind;
+      const ask = await shop({
+        ...{ orders: plain, set: plainSet },
+        own: { 'order.number': number, 'order.created': 'none' },
+      });
       for (const statement of [
         'DROP TABLE order_lines, orders',
         `CREATE TABLE orders (${type} VARCHAR(4), ${number} INT, customer_id INT REFERENCES customers (id), status VARCHAR(10),
@@ -244,7 +284,8 @@ describe('what waybill init makes of columns that are not what their names say',
       expect(start.text).to.contain(`From which ${number} on`);
       // The kind of a document may be what tells orders from offers.
       const which = ['--status', 'open', '--orders-with', `${type}=AU`];
-      const told = asked.open.find(({ name }: { name: string }) => name === 'orders-with');
+      const said = await ask('--currency', 'EUR', '--start-from', 'all', '--status', 'open');
+      const told = said.open.find(({ name }: { name: string }) => name === 'orders-with');
       expect(told.choices).to.deep.equal([{ value: type, note: 'AU: 7, AN: 3' }]);
       const { config } = await ask('--currency', 'EUR', '--start-from', 'all', ...which);
       const { settings, records } = await recordsBy(config);
@@ -293,17 +334,11 @@ describe('what waybill init makes of columns that are not what their names say',
     }
   });
 
-  it('names a column that is called like a quantity and holds texts', async () => {
-    const ask = await shop({ orders: plain, set: plainSet });
+  it('takes no column of texts for the quantity', async () => {
+    const ask = await shop({ orders: plain, set: plainSet, own: { 'line.qty': '' } });
     await erp.database.query('ALTER TABLE order_lines CHANGE qty Menge VARCHAR(20)');
-    const flags = ask.flags().filter((one, at, all) => ![one, all[at + 1]].includes('line.qty=qty'));
-    const { open: asked } = await initJson(dir.file('menge'), ...flags, ...open, '--start-from', 'all');
-    expect(asked[0].choices).to.deep.include({
-      value: 'line.qty=Menge',
-      note: '1 to 9; texts, which can not be taken',
-    });
     const text = [...open, '--start-from', 'all', '--column', 'line.qty=Menge'];
-    const { code, stderr } = await init(dir.file('menge'), ...flags, ...text);
+    const { code, stderr } = await init(dir.file('menge'), ...ask.flags(), ...text);
     expect([code, stderr]).to.deep.equal([2, 'waybill: --column line.qty=Menge: it is no column of numbers\n']);
   });
 
@@ -311,6 +346,7 @@ describe('what waybill init makes of columns that are not what their names say',
     const ask = await shop({
       orders: 'status VARCHAR(10), bel_dat DATE',
       set: "status = 'open', bel_dat = '2026-01-02'",
+      own: { 'order.created': 'bel_dat' },
     });
     const config = dir.file('next');
     const { stdout } = await init(config, ...ask.flags(), ...open, '--start-from', '2026-01-01');
@@ -323,6 +359,7 @@ describe('what waybill init makes of columns that are not what their names say',
       orders: `${plain}, currency INT, currency_code CHAR(3)`,
       set: `${plainSet}, currency = IF(id > 8, 2, 1), currency_code = 'EUR'`,
       lines: 'sku VARCHAR(20), PRIMARY KEY (order_id, sku)',
+      own: { 'order.currency': 'currency_code' },
     });
     const { config } = await ask(...open, '--start-from', 'all', '--orders-with', 'currency=1');
     const { records, settings } = await recordsBy(config);

@@ -5,6 +5,7 @@ import { onTerminal } from '../../support/on-terminal.js';
 import { useTempDir } from '../../support/temp-dir.js';
 import { useMariaDb, usePostgres } from '../../support/use-database.js';
 import { odooDemo, odooTables } from '../odoo.js';
+import { answersFor, flagsFor } from './init-answers.js';
 import { init, initJson, questionsOf, recordsBy } from './init-lab.js';
 import { dolibarr, erpnext, frontaccounting, weberp } from './known-schemas.js';
 
@@ -117,24 +118,32 @@ describe('waybill init --yes', function () {
 
     it('asks by which columns the tables belong together, where no key says it', async () => {
       const first = await initJson(dir.file('open'), ...flags, ...asUnknown);
-      expect([first.code, ...questionsOf(first)]).to.deep.equal([2, 'column line.order', 'column order.customer']);
-      const [order, customer] = first.open;
+      expect(first.code).to.equal(2);
+      const [order, customer] = ['line.order', 'order.customer'].map((role) =>
+        first.open.find((one: { role?: string }) => one.role === role),
+      );
       expect(order.text).to.equal('Which column of tabSales Order Item names the order that the line belongs to?');
-      expect(order.choices[0]).to.deep.equal({ value: 'line.order=parent', note: '5 of 5 keys are there' });
+      expect(order.choices).to.deep.include({ value: 'line.order=parent', note: '5 of 5 keys are there' });
       expect(customer.text).to.match(/^Which column of tabSales Order names its customer, the buyer\?/);
-      expect(customer.choices[0].value).to.equal('order.customer=customer');
-      const columns = ['order.customer=customer', 'line.order=parent', 'line.qty=qty', 'line.amount=net_amount'];
-      const named = columns.flatMap((column) => ['--column', column]);
-      const rows = [
-        '--orders-with',
-        'company=Wind Power',
-        '--orders-with',
-        'docstatus=1',
-        '--lines-with',
-        'parenttype=Sales Order',
-      ];
-      const answers = [...named, '--column', 'order.total=net_total', ...rows, '--currency', 'EUR', '--status', 'all'];
-      const done = await initJson(dir.file('named'), ...flags, ...asUnknown, ...answers);
+      expect(customer.choices.map(({ value }: { value: string }) => value)).to.include('order.customer=customer');
+      const answers = answersFor({
+        ...{ orders: 'tabSales Order', lines: 'tabSales Order Item', customers: 'tabCustomer' },
+        columns: {
+          ...{ 'order.number': 'name', 'order.created': 'transaction_date', 'order.status': 'status' },
+          ...{ 'order.customer': 'customer', 'customer.code': 'name', 'customer.name': 'customer_name' },
+          ...{ 'line.order': 'parent', 'line.sku': 'item_code', 'line.qty': 'qty', 'line.amount': 'net_amount' },
+          ...{ 'order.total': 'net_total', 'order.currency': 'currency' },
+        },
+        flags: {
+          ...{
+            status: 'all',
+            'orders-with': ['company=Wind Power', 'docstatus=1'],
+            'lines-with': 'parenttype=Sales Order',
+          },
+          ...{ 'time-zone': '', 'start-from': '' },
+        },
+      });
+      const done = await initJson(dir.file('named'), ...flags, '--preset', 'none', ...flagsFor(answers));
       expect([done.code, done.erp], JSON.stringify(done)).to.deep.equal([
         0,
         'tabSales Order, tabSales Order Item and tabCustomer',
@@ -152,7 +161,7 @@ describe('waybill init --yes', function () {
         /^waybill: --column line\.order=qty: it can not hold a key of tabSales Order\. These columns of tabSales Order Item can: .*parent, /,
       );
       const some = await initJson(dir.file('some'), ...flags, '--preset', 'none', ...tables.slice(0, 2));
-      expect(questionsOf(some)).to.deep.equal(['lines-table', 'column order.customer', 'customers-table']);
+      expect(questionsOf(some)).to.include.members(['lines-table', 'column order.customer', 'customers-table']);
     });
   });
 
@@ -190,23 +199,34 @@ describe('waybill init --yes', function () {
     const { dir, flags } = onMariaDb(weberp);
 
     it('asks what the discount takes off, which no total proves, and takes it as it is said', async () => {
-      const tables = ['--orders-table', 'salesorders', '--lines-table', 'salesorderdetails'];
-      const columns = [
-        'order.customer=debtorno',
-        'line.order=orderno',
-        'line.qty=quantity',
-        'line.price=unitprice',
-      ].flatMap((one) => ['--column', one]);
-      columns.push('--column', 'line.discount=discountpercent', '--customers-table', 'debtorsmaster');
-      const given = [...flags, '--preset', 'none', ...tables, ...columns, '--currency', 'USD', '--pending', 'all'];
-      given.push('--lines-with', 'none');
-      const { code, open } = await initJson(dir.file('open'), ...given);
+      const answers = (unit: string) =>
+        flagsFor(
+          answersFor({
+            ...{ orders: 'salesorders', lines: 'salesorderdetails', customers: 'debtorsmaster' },
+            columns: {
+              ...{ 'order.number': 'orderno', 'order.created': 'orddate', 'order.customer': 'debtorno' },
+              ...{
+                'customer.code': 'debtorno',
+                'line.order': 'orderno',
+                'line.sku': 'stkcode',
+                'line.qty': 'quantity',
+              },
+              ...{ 'line.price': 'unitprice', 'line.discount': 'discountpercent', 'order.total': 'none' },
+              ...{ 'order.currency': 'none' },
+            },
+            flags: {
+              ...{ pending: 'all', 'lines-with': 'none', discount: unit, currency: 'USD', 'text-lines': 'TEXT' },
+              ...{ 'time-zone': '', 'start-from': '' },
+            },
+          }),
+        );
+      const { code, open } = await initJson(dir.file('open'), ...flags, '--preset', 'none', ...answers(''));
       expect([code, open[0].name, open[0].choices.map(({ value }: { value: string }) => value)]).to.deep.equal([
         ...[2, 'discount', ['percent', 'fraction', 'none']],
       ]);
-      await initJson(dir.file('fraction'), ...given, '--discount', 'fraction');
+      await initJson(dir.file('fraction'), ...flags, '--preset', 'none', ...answers('fraction'));
       expect((await recordsBy(dir.file('fraction'))).totals['1']).to.equal(3616);
-      await initJson(dir.file('percent'), ...given, '--discount', 'percent');
+      await initJson(dir.file('percent'), ...flags, '--preset', 'none', ...answers('percent'));
       expect((await recordsBy(dir.file('percent'))).totals['1']).to.equal(3848);
     });
   });
@@ -268,6 +288,7 @@ describe('waybill init --yes', function () {
           ['What is the database called?', ''],
           ['An account that may read it?', ''],
           ['Its password (it is not shown):', password],
+          ['These are the tables of FrontAccounting. Take them so?', ''],
           ['local.yaml? [Y/n]', 'y'],
         ],
       );
@@ -302,7 +323,7 @@ describe('waybill init --yes', function () {
         ],
         [
           ['--company', 'Nobody', ...usd],
-          '--company Nobody: the orders of FrontAccounting say no company. Leave it out, or name the tables of the company: --table-prefix',
+          '--company Nobody: no column here says a company. Leave it out, or name the column: --orders-with COLUMN=VALUE',
         ],
         [['--currency', 'GBP'], '--currency GBP: no order has it; there are USD, EUR'],
       ];
@@ -366,12 +387,22 @@ describe('waybill init --yes', function () {
       await client.end();
       expect(totals).to.deep.equal(Object.fromEntries(all.map(({ id, cents }) => [id, cents])));
       expect([...parked.keys()]).to.deep.equal(['17']);
-      const tables = ['--orders-table', 'sale_order', '--lines-table', 'sale_order_line'];
-      const columns = ['order.customer=partner_id', 'line.qty=product_uom_qty', 'line.amount=price_subtotal'];
-      columns.push('order.total=amount_untaxed');
-      const asUnknown = ['--preset', 'none', '--time-zone', 'UTC', '--pending', "state = 'sale'", ...tables];
-      asUnknown.push('--customers-table', 'res_partner', ...columns.flatMap((one) => ['--column', one]));
-      asUnknown.push('--lines-with', 'none');
+      const asUnknown = flagsFor(
+        answersFor({
+          ...{ orders: 'sale_order', lines: 'sale_order_line', customers: 'res_partner' },
+          columns: {
+            ...{ 'order.number': 'name', 'order.created': 'date_order', 'order.changedAt': 'write_date' },
+            ...{ 'order.customer': 'partner_id', 'customer.code': 'id', 'line.sku': 'default_code' },
+            ...{ 'line.qty': 'product_uom_qty', 'line.amount': 'price_subtotal', 'order.total': 'amount_untaxed' },
+            ...{ 'order.currency': 'currency_id' },
+          },
+          flags: {
+            ...{ pending: "state = 'sale'", 'lines-with': 'none', 'text-lines': 'TEXT' },
+            ...{ currency: '', 'time-zone': '', 'start-from': '' },
+          },
+        }),
+      );
+      asUnknown.push('--preset', 'none', '--time-zone', 'UTC');
       const unknown = await initJson(dir.file('unknown'), ...flags, ...asUnknown);
       expect(unknown.code, JSON.stringify(unknown)).to.equal(0);
       const { records } = await recordsBy(dir.file('unknown'));

@@ -1,3 +1,5 @@
+import { answersFor, flagsFor } from './init-answers.js';
+
 /** Schemas that no preset knows, each in a style of its own, with what leads astray: purchase orders, quotations, gross totals. */
 
 /** German names on MariaDB, declared keys, a discount in percent, prices as doubles. */
@@ -92,11 +94,14 @@ export const terse = [
 ];
 
 /** A person's answers about the terse tables, but for states and dates. */
-export const terseChoices = [
-  ...['--orders-table', 'AUFK', '--lines-table', 'AUFP', '--customers-table', 'KDST', '--currency', 'EUR'],
-  ...['--lines-with', 'none'],
-  ...['order.customer=KDNR', 'line.order=AUFNR', 'line.qty=MENGE', 'line.price=EPREIS'].flatMap((one) => [
-    '--column',
-    one,
-  ]),
-];
+export const terseChoices = flagsFor(
+  answersFor({
+    ...{ orders: 'AUFK', lines: 'AUFP', customers: 'KDST' },
+    columns: {
+      ...{ 'order.number': 'AUFNR', 'order.created': 'DAT', 'order.status': 'STAT', 'order.customer': 'KDNR' },
+      ...{ 'customer.code': 'KDNR', 'customer.name': 'NAME1', 'line.order': 'AUFNR', 'line.sku': 'ARTNR' },
+      ...{ 'line.qty': 'MENGE', 'line.price': 'EPREIS', 'order.total': 'NETTO', 'order.currency': 'WHG' },
+    },
+    flags: { status: '', 'time-zone': '', 'start-from': '', 'lines-with': 'none', cancelled: 'X' },
+  }),
+);

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { openSqlite } from '../../support/sqlite-file.js';
 import { useTempDir } from '../../support/temp-dir.js';
 import { useMariaDb, usePostgres } from '../../support/use-database.js';
+import { answersFor, flagsFor } from './init-answers.js';
 import { init, initJson, questionsOf, recordsBy } from './init-lab.js';
 import { camelCase, german, terse, terseChoices } from './unknown-schemas.js';
 
@@ -23,51 +24,71 @@ describe('waybill init on a schema that it does not know', function () {
       flags.push('--password-file', dir.file('password'), '--time-zone', 'Europe/Berlin');
     });
 
-    const tables = ['--orders-table', 'auftrag', '--lines-table', 'auftragsposition', '--customers-table', 'kunde'];
-    const columns = ['order.customer=kunde_id', 'line.qty=menge', 'line.price=einzelpreis', 'order.total=nettobetrag'];
-    const chosen = [...tables, ...columns.flatMap((one) => ['--column', one]), '--discount', 'percent'];
-    const whole = [...chosen, '--currency', 'EUR'];
+    const columns = {
+      ...{ 'order.number': 'auftragsnummer', 'order.created': 'angelegt_am', 'order.changedAt': 'geaendert_am' },
+      ...{ 'order.status': 'status', 'order.customer': 'kunde_id', 'customer.code': 'kundennummer' },
+      ...{ 'customer.name': 'firma', 'line.sku': 'artikel_id>artikel.artikelnummer', 'line.qty': 'menge' },
+      ...{ 'line.price': 'einzelpreis', 'line.discount': 'rabatt_prozent', 'order.total': 'nettobetrag' },
+      ...{ 'order.currency': 'waehrung' },
+    };
+    const fields = [
+      'email=email',
+      'street=strasse',
+      'postcode=plz',
+      'city=ort',
+      'country=land',
+      'changedAt=geaendert_am',
+    ];
+    const answers = answersFor({
+      ...{ orders: 'auftrag', lines: 'auftragsposition', customers: 'kunde', columns },
+      flags: {
+        ...{ status: 'freigegeben', cancelled: 'storniert', discount: 'percent', 'lines-with': 'none' },
+        ...{ 'customer-fields': fields, 'time-zone': '', 'start-from': '2026-01-01' },
+      },
+    });
 
     it('names all that only a person knows, with the values and how many orders have them, and writes nothing', async () => {
       const first = await initJson(dir.file('open'), ...flags);
       expect([first.code, first.written]).to.deep.equal([2, false]);
       expect(questionsOf(first)).to.deep.equal(['orders-table', 'lines-table', 'customers-table']);
       expect(first.open[0].choices.map(({ value }: Choice) => value)).to.include.members(['auftrag', 'bestellung']);
-      const buyer = await initJson(dir.file('open'), ...flags, ...tables);
-      expect(questionsOf(buyer)).to.deep.equal(['column order.customer']);
-      const second = await initJson(dir.file('open'), ...flags, ...tables, '--column', 'order.customer=kunde_id');
+      const tables = ['orders-table', 'lines-table', 'customers-table'].flatMap((name) => answers[name] ?? []);
+      const second = await initJson(dir.file('open'), ...flags, ...tables);
       expect(questionsOf(second)).to.deep.equal([
-        ...['column line.qty', 'column line.price', 'status', 'currency', 'start-from'],
+        ...['column order.number', 'column order.created', 'column order.changedAt', 'column order.status'],
+        ...['on-deleted', 'column line.sku', 'column order.customer', 'column line.qty', 'column line.price'],
       ]);
-      const [, price, status, , start] = second.open;
-      expect(price.choices[0]).to.deep.equal({
-        value: 'line.price=einzelpreis',
-        note: 'menge × einzelpreis, less rabatt_prozent as a percent, comes to nettobetrag in 20 of 20 orders',
-      });
+      const left = ['column line.discount', 'discount', 'status', 'cancelled', 'currency', 'start-from'];
+      const third = await initJson(dir.file('open'), ...flags, ...flagsFor(answers, ...left));
+      expect(questionsOf(third)).to.deep.equal([
+        'start-from',
+        'status',
+        'cancelled',
+        'column line.discount',
+        'currency',
+      ]);
+      const [start, status, , discount, currency] = third.open;
       expect(status.choices).to.deep.equal([
         { value: 'freigegeben', note: '10 orders' },
         { value: 'offen', note: '5 orders' },
         { value: 'storniert', note: '5 orders' },
       ]);
       expect(start.choices).to.deep.equal([{ value: '2026', note: '20 orders' }]);
-      const last = await initJson(
-        dir.file('open'),
-        ...[...flags, ...tables, '--status', 'freigegeben', '--currency', 'EUR', '--start-from', 'all'],
-        ...columns.slice(0, 3).flatMap((one) => ['--column', one]),
-      );
+      expect(currency.choices).to.deep.equal([{ value: 'EUR', note: '20 orders in any state' }]);
+      expect(discount.choices).to.deep.include({
+        value: 'line.discount=rabatt_prozent',
+        note: '0.00 to 7.00, menge × einzelpreis, less rabatt_prozent as a percent, comes to nettobetrag in 20 of 20 orders',
+      });
+      const last = await initJson(dir.file('open'), ...flags, ...flagsFor(answers, 'discount'));
       expect(questionsOf(last)).to.deep.equal(['discount']);
-      expect(last.open[0].choices[0].note).to.equal('7 takes off 7 %; 20 of 20 orders come to nettobetrag');
+      expect(last.open[0].choices[0].note).to.equal(
+        '7 takes off 7 %, menge × einzelpreis, less rabatt_prozent as a percent, comes to nettobetrag in 20 of 20 orders',
+      );
     });
 
     it('takes every amount as the person says, and exactly', async () => {
       const config = dir.file('config');
-      const {
-        code,
-        settled,
-        grants,
-        shown,
-        totals: money,
-      } = await initJson(config, ...flags, ...whole, '--status', 'freigegeben', '--start-from', '2026-01-01');
+      const { code, settled, grants, shown, totals: money } = await initJson(config, ...flags, ...flagsFor(answers));
       expect(code).to.equal(0);
       expect(settled).to.deep.include({
         name: 'money',
@@ -103,42 +124,52 @@ describe('waybill init on a schema that it does not know', function () {
 
     it('writes over no configuration, and asks nothing before it says so', async () => {
       writeFileSync(dir.file('local.json'), '{}');
-      const { code, stderr } = await init(dir.path, ...flags, ...whole, '--status', 'offen', '--start-from', 'all');
+      const { code, stderr } = await init(dir.path, ...flags, ...flagsFor(answers));
       expect(code).to.equal(2);
       expect(stderr).to.match(/local\.json exists already, and init writes over no configuration/);
       expect(readFileSync(dir.file('local.json'), 'utf8')).to.equal('{}');
     });
 
-    it('refuses an answer that the data contradicts', async () => {
-      const { code, stderr } = await init(
-        dir.file('wrong'),
-        ...flags,
-        ...whole,
-        '--status',
-        'confirmed',
-        '--start-from',
-        'all',
-      );
-      expect([code, stderr]).to.deep.equal([
+    it('refuses an answer that the data contradicts, and takes a state that no order has yet', async () => {
+      const wrong = await init(dir.file('wrong'), ...flags, ...flagsFor(answers, 'currency'), '--currency', 'USD');
+      expect([wrong.code, wrong.stderr]).to.deep.equal([
         2,
-        'waybill: --status confirmed: no order has confirmed; there are freigegeben, offen, storniert\n',
+        'waybill: --currency USD: no order has USD; there are EUR\n',
       ]);
+      const states = ['--status', 'freigegeben,geliefert'];
+      const young = await initJson(dir.file('young'), ...flags, ...flagsFor(answers, 'status'), ...states);
+      expect(young.settled).to.deep.include({
+        ...{ name: 'status', value: 'geliefert', reason: 'no order has such a status yet' },
+      });
+      expect((await recordsBy(dir.file('young'))).settings.orders.pending).to.equal(
+        "status IN ('freigegeben', 'geliefert') AND currency = 'EUR'",
+      );
     });
   });
 
   it('reads schemas and names in capital letters on PostgreSQL, asks for the currency that no column holds, and needs no more rights than it prints', async () => {
-    const tables = ['Sales.SalesOrderHeader', 'Sales.SalesOrderDetail', 'Sales.Customer'];
-    const named = ['--orders-table', '--lines-table', '--customers-table'].flatMap((flag, at) => [
-      flag,
-      tables[at] ?? '',
-    ]);
-    const columns = ['order.customer=CustomerID', 'line.qty=OrderQty', 'line.amount=LineTotal', 'order.total=SubTotal'];
-    const chosen = [...postgresFlags, ...named, ...columns.flatMap((one) => ['--column', one]), '--status', '5'];
-    const asked = await initJson(dir.file('open'), ...chosen);
+    const answers = answersFor({
+      ...{ orders: 'Sales.SalesOrderHeader', lines: 'Sales.SalesOrderDetail', customers: 'Sales.Customer' },
+      columns: {
+        ...{ 'order.number': 'SalesOrderNumber', 'order.created': 'OrderDate', 'order.changedAt': 'ModifiedDate' },
+        ...{ 'order.status': 'Status', 'order.customer': 'CustomerID', 'customer.code': 'AccountNumber' },
+        ...{ 'customer.name': 'CustomerName', 'customer.city': 'City', 'line.sku': 'ProductNumber' },
+        ...{ 'line.qty': 'OrderQty', 'line.amount': 'LineTotal', 'order.total': 'SubTotal' },
+      },
+      flags: {
+        status: '5',
+        cancelled: '6',
+        currency: 'USD',
+        'time-zone': '',
+        'start-from': '2026-01-01',
+        'lines-with': 'none',
+      },
+    });
+    const asked = await initJson(dir.file('open'), ...postgresFlags, ...flagsFor(answers, 'currency', 'start-from'));
     expect(asked.code).to.equal(2);
-    expect(questionsOf(asked)).to.deep.equal(['currency', 'start-from']);
+    expect(questionsOf(asked)).to.deep.equal(['start-from', 'currency']);
     const config = dir.file('postgres');
-    const done = await initJson(config, ...chosen, '--currency', 'USD', '--start-from', '2026-01-01');
+    const done = await initJson(config, ...postgresFlags, ...flagsFor(answers));
     expect(done.code, JSON.stringify(done)).to.equal(0);
     const root = await postgres.server.connect(postgres.database.database);
     const { user } = postgres.database;

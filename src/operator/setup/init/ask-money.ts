@@ -72,8 +72,8 @@ function askAmounts(schema: Schema, of: MoneyOf, ordersFacts: TableFacts, linesF
   const given = chosenLineFilter(schema, of);
   const money = askMoneyColumn(schema, { of, role, qty, numbers: numbers.filter(isOther), totals, filter: given });
   const [saidDiscount] = asking.given('line.discount');
-  const filter = askLineFilter(schema, of, linesFacts, [qty?.name, money?.column.name, saidDiscount]);
   if (qty === undefined || money === undefined) return undefined;
+  const filter = askLineFilter(schema, of, linesFacts, [qty.name, money.column.name, saidDiscount]);
   const way = (discount: MoneyColumns['discount'], unit: MoneyUnit = 'major') =>
     moneyWay(dialect, { qty, money: money.column, role: money.role, discount }, unit);
   // In which unit both are makes no difference to what agrees.

@@ -66,7 +66,7 @@ export const isKeyLike = (column: CatalogueColumn): boolean =>
   column.kind === 'text' ||
   column.isInteger ||
   isBytes(column) ||
-  /^(decimal|numeric)(\(\d+(, *0)?\))?$/i.test(column.type);
+  /^(decimal|numeric)\(\d+(, *0)?\)$/i.test(column.type);
 
 // PostgreSQL compares no uuid with a text.
 const isUuid = ({ type }: CatalogueColumn) => /^uuid/i.test(type);

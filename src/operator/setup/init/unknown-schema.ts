@@ -209,7 +209,7 @@ function askOrders(schema: Schema, orders: CatalogueTable): OrdersChoice | undef
   const changedAt = askColumn(schema, orders, {
     ...{ step, role: 'order.changedAt', mayBeNone: true },
     candidates: listed(
-      times.filter(({ column }) => column.kind !== 'date'),
+      times.filter(({ column, filled }) => column.kind !== 'date' && filled > 0),
       timeEvidence,
     ),
   });
@@ -316,7 +316,7 @@ function askMarks(
 ): { condition: string; columns: string[]; isWritten: boolean } | undefined {
   const { asking, dialect } = schema;
   const table = tableFacts(schema, orders);
-  if (table === undefined || choice === undefined) return undefined;
+  if (table === undefined || choice?.status === undefined) return undefined;
   const { number, created, changedAt, status, sent } = choice;
   const skipped = [number, created, changedAt, status, ...(customerChoice?.link.columns ?? []), ...moneyColumns];
   // Part of a key may tell documents apart; a key of one column tells every row apart.
@@ -351,8 +351,7 @@ function askMarks(
       ? []
       : asking.list(question, (text) => parseRowChoice(text, orders, told, null));
   if (choices === undefined) return undefined;
-  const states: RowChoice[] =
-    sent === 'all' || status === undefined ? [] : [{ column: status, values: sent, ofOrder: null }];
+  const states: RowChoice[] = sent === 'all' ? [] : [{ column: status, values: sent, ofOrder: null }];
   tellUnused(choices.map(({ column }) => column));
   const all = [...states, ...choices];
   const condition = allConditions(conditionsFor(all, orders, dialect)) ?? 'all';
