@@ -36,8 +36,9 @@ export async function askOnTerminal(setup: Setup, { output, given, kept, save }:
     const [question] = inSteps(state.open);
     if (question === undefined) return state;
     const heading = headingOf(question.step, state.open, all());
-    if (shown !== question.step) writeError('', ...heading.map((line) => output.clean(line)));
-    shown = question.step;
+    const place = `${question.step} ${tablesOf(all()).join()}`;
+    if (shown !== place) writeError('', ...heading.map((line) => output.clean(line)));
+    shown = place;
     const answer = await askOne(setup, output, question, all());
     if (answer === BACK) {
       const last = [...said.keys()].at(-1);
@@ -54,9 +55,12 @@ function inSteps(open: readonly SetupQuestion[]): SetupQuestion[] {
   return [...open].sort((a, b) => at(a) - at(b));
 }
 
+const tablesOf = (answers: SetupAnswers) =>
+  ['orders-table', 'lines-table', 'customers-table'].flatMap((flag) => answers.get(flag) ?? []);
+
 /** The step with its tables, and the flags of its questions. */
 function headingOf(step: SetupStep, open: readonly SetupQuestion[], answers: SetupAnswers): string[] {
-  const tables = ['orders-table', 'lines-table', 'customers-table'].flatMap((flag) => answers.get(flag) ?? []);
+  const tables = tablesOf(answers);
   const flags = open.filter((one) => one.step === step).map(({ flag, role }) => role ?? flag);
   return [
     `${setupStepTitles[step]}${tables.length > 0 ? ` (${tables.join(', ')})` : ''}: ${flags.join(', ')}`,

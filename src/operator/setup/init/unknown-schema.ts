@@ -73,8 +73,8 @@ export function askUnknown(schema: Schema): Draft | null {
   ) => askTable(schema, rows, { role, step, likely, evidence });
 
   const orders = ask('orders', 'orders', []);
-  askTimeZone(asking, { title: '' });
   const ordersChoice = orders && askOrders(schema, orders);
+  askTimeZone(asking, { title: '' });
   const pointing = orders ? catalogue.tables.filter((one) => declaredLinks(one, orders).length > 0) : [];
   const lines = ask('lines', 'lines', pointing);
   if (orders && orders === lines) return wrongTable(schema, 'lines-table', nameOf(lines));
@@ -97,7 +97,8 @@ export function askUnknown(schema: Schema): Draft | null {
         })
       : undefined;
   const marks =
-    orders && askMarks(schema, orders, ordersChoice, { customerChoice, moneyColumns: money?.columns ?? [] });
+    orders &&
+    askMarks(schema, orders, ordersChoice, [...(customerChoice?.link.columns ?? []), buyer, ...(money?.columns ?? [])]);
   if (
     !orders ||
     !lines ||
@@ -146,9 +147,13 @@ function askTable(
   },
 ): CatalogueTable | undefined {
   const count = (table: CatalogueTable) => rows[nameOf(table)] ?? null;
+  const isReferenced = ({ foreignKeys }: CatalogueTable, table: CatalogueTable) =>
+    foreignKeys.some((key) => key.table === nameOf(table));
   const rank = (table: CatalogueTable) => {
     const at = likely.indexOf(table);
-    return (at < 0 ? 4000 : at) + (tableWords[role].test(table.name) ? 0 : 2000) + (table.isView ? 1000 : 0);
+    const isKnown = role !== 'orders' || catalogue.tables.some((one) => isReferenced(one, table));
+    const words = tableWords[role].test(table.name) ? 0 : 2000;
+    return (at < 0 ? 4000 : at) + words + (table.isView ? 1000 : 0) + (isKnown ? 0 : 500);
   };
   const offered = catalogue.tables.filter((table) => count(table) !== 0).sort((a, b) => rank(a) - rank(b));
   const candidates = offered.slice(0, MOST_TABLES).map((table) => ({
@@ -312,13 +317,15 @@ function askMarks(
   schema: Schema,
   orders: CatalogueTable,
   choice: OrdersChoice | undefined,
-  { customerChoice, moneyColumns }: { customerChoice: CustomerChoice | undefined; moneyColumns: readonly string[] },
+  others: readonly (string | undefined)[],
 ): { condition: string; columns: string[]; isWritten: boolean } | undefined {
   const { asking, dialect } = schema;
   const table = tableFacts(schema, orders);
-  if (table === undefined || choice?.status === undefined) return undefined;
+  // Before the buyer is known, each key of a party would be shown as a mark.
+  if (table === undefined || choice?.status === undefined || others.includes(undefined)) return undefined;
   const { number, created, changedAt, status, sent } = choice;
-  const skipped = [number, created, changedAt, status, ...(customerChoice?.link.columns ?? []), ...moneyColumns];
+  const named = ['order.total', 'order.currency'].flatMap((role) => asking.given(role));
+  const skipped = [number, created, changedAt, status, ...others, ...named];
   // Part of a key may tell documents apart; a key of one column tells every row apart.
   if (orders.primaryKey.length === 1) skipped.push(...orders.primaryKey);
   const told = table.columns.filter(({ tells, column }) => tells && !skipped.includes(column.name));
@@ -340,8 +347,9 @@ function askMarks(
     candidates: listed(told, ({ few }) => [{ of: 'values', values: few ?? [] }]),
   };
   if (written !== undefined) {
-    if (given.length > 0)
-      asking.wrong.push({ question, answer: given[0] ?? '', problem: { code: 'one_of_both', other: '--pending' } });
+    const [both] = [...given, ...asking.given('status')];
+    if (both !== undefined)
+      asking.wrong.push({ question, answer: both, problem: { code: 'one_of_both', other: '--pending' } });
     const columns = columnsIn(written, orders);
     tellUnused(columns);
     return { condition: written, columns, isWritten: true };
