@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { run } from '../../../src/cli/run.js';
 import { loadSettings } from '../../../src/config/load-settings.js';
+import type { Settings } from '../../../src/config/settings.js';
 import type { ErpPage, ReadCustomer, ReadOrder } from '../../../src/erp/erp-reader.js';
 import { openErpReader } from '../../../src/erp/open-erp.js';
 import { resolveOptions } from '../../../src/lab/sandbox/options.js';
@@ -40,6 +41,11 @@ export async function recordsBy(configDir: string) {
   for (const name of ['local.yaml', 'service-token'])
     expect(statSync(join(configDir, name)).mode & 0o777, name).to.equal(0o600);
   expect(readFileSync(join(configDir, 'local.yaml'), 'utf8')).not.to.match(/password: |token: /);
+  return { settings, ...(await recordsOf(settings)) };
+}
+
+/** The records that these settings make. */
+export async function recordsOf(settings: Settings) {
   const reader = await openErpReader(settings);
   try {
     await reader.check();
@@ -66,7 +72,7 @@ export async function recordsBy(configDir: string) {
     const customerRecords = [...customers.values()].map(({ content }) =>
       content.mapped ? content.record : problemsInWords(content),
     );
-    return { settings, records, parked, totals, customers: customerRecords };
+    return { records, parked, totals, customers: customerRecords };
   } finally {
     await reader.close();
   }

@@ -325,7 +325,7 @@ describe('waybill init --yes', function () {
           ['--company', 'Nobody', ...usd],
           '--company Nobody: no column here says a company. Leave it out, or name the column: --orders-with COLUMN=VALUE',
         ],
-        [['--currency', 'GBP'], '--currency GBP: no order has it; there are USD, EUR'],
+        [['--currency', 'GBP'], '--currency GBP: no order has GBP; there are USD, EUR'],
       ];
       for (const [more, reason] of refused) {
         const { code, stderr } = await init(dir.file('x'), ...flags, ...more);

@@ -406,10 +406,15 @@ function tellingColumns(
   skipped: readonly (string | undefined)[],
 ): ColumnFacts[] {
   const { table, columns } = linesFacts;
+  // A key of one column, or a number within the order, tells every line apart. Other parts of a key may be versions.
+  const numbering = table.indexes
+    .filter(({ isUnique }) => isUnique)
+    .map((index) => index.columns.filter((name) => !link.columns.includes(name)))
+    .flatMap((rest) => (rest.length === 1 ? rest : []));
   const own = [
     ...skipped,
     ...link.columns,
-    ...table.primaryKey,
+    ...numbering,
     ...(sku ? [sku.column, ...(sku.via?.link.columns ?? [])] : []),
   ];
   return columns.filter(({ tells, column }) => tells && !own.includes(column.name));
