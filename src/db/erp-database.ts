@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { CatalogueStatements } from './catalogue.js';
 import type { ColumnKind, Sql, SqlValue } from './sql.js';
 
 export interface ErpColumn {
@@ -57,11 +58,8 @@ export interface ErpDialect {
   placeholder(at: number): string;
   /** The clause that turns an INSERT into an update of the row with the same key. */
   onConflict(key: string): string;
-  /**
-   * Finds the unique keys of a table that are this column alone, where `onConflict` would insert a second row without one. Null:
-   * the database refuses such a statement by itself.
-   */
-  keysOn: ((table: string, column: string) => WriteStatement) | null;
+  /** True if `onConflict` inserts a second row where no unique key is the column alone; others refuse the statement. */
+  insertsTwiceWithoutKey: boolean;
   /** In that update, the value that the INSERT gives to the column. */
   insertedValue(column: string): string;
   /** A table of the write-back with its database, where a statement may name another one. */
@@ -96,20 +94,6 @@ export interface TableName {
   /** True if a statement of this account finds it without its schema. */
   isInPath: boolean;
   name: string;
-}
-
-/**
- * The questions to one kind of database about its tables. Each statement yields text columns of these names, rows of
- * one table together: tables: `schema_name`, `table_name`, `is_in_path` 0/1, `is_view` 0/1, `approximate_rows`.
- * columns: and `column_name`, `type_name`, `nullable` 0/1, in their order. indexes: and `index_name`, `is_primary` 0/1,
- * `is_unique` 0/1, `column_name` (null where it is not a whole column). foreignKeys: and `key_name`, `column_name`,
- * `referenced_schema`, `referenced_table`, `referenced_column` (null: its primary key).
- */
-export interface CatalogueStatements {
-  tables: Sql;
-  columns: Sql;
-  indexes: Sql;
-  foreignKeys: Sql;
 }
 
 /** The questions to one kind of database about itself, for `waybill doctor`. */

@@ -1,5 +1,6 @@
 import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
+import type { CatalogueStatements } from './catalogue.js';
 import type { InspectionStatements } from './erp-database.js';
 import type { Failures } from './failures.js';
 
@@ -57,15 +58,6 @@ interface SchemaWords {
   addCheck(table: string, name: string, condition: string): Promise<void>;
   /** JSON object with one member. @param value an expression: a text, or another such object */
   jsonObject(name: string, value: string): string;
-}
-
-/** The statements by which a logical copy finds the tables; both yield the column `name`. */
-export interface Catalogue {
-  tables: string;
-  /** The columns of a table's primary key, in order. Its one parameter is the table. */
-  keyColumns: string;
-  /** The statement after rows of a table with the key `id` have come with theirs, if the counter does not follow by itself. */
-  moveCounter(table: string): string | null;
 }
 
 /** The rights that the account of the store lacks, and those it has beside, with the SQL that mends each. */
@@ -157,12 +149,9 @@ export interface StoreDialect {
   contains(text: string, part: string): string;
 
   schemaWords(runner: QueryRunner): Promise<SchemaWords>;
-  /**
-   * A query for all columns of its tables: `table_name`, `column_name`, `data_type`, `is_nullable`, YES or NO, and
-   * `compared_by`, the collation of a text that is not compared byte by byte.
-   */
-  readonly schemaColumns: string;
-  readonly catalogue: Catalogue | null;
+  readonly catalogue: CatalogueStatements;
+  /** The statement after rows of a table with the key `id` have come with theirs, if the counter does not follow by itself. */
+  moveCounter(table: string): string | null;
   readonly inspection: InspectionStatements;
   /** Yields the first damage that the database finds in its own file, or `ok`. Null: a server looks after its files. */
   readonly damage: string | null;

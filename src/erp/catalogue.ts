@@ -1,4 +1,5 @@
-import type { CatalogueStatements, ErpDialect, ErpRow, ErpSnapshot, TableName } from '../db/erp-database.js';
+import type { CatalogueStatements } from '../db/catalogue.js';
+import type { ErpDialect, ErpRow, ErpSnapshot, TableName } from '../db/erp-database.js';
 import { rawSql, type Sql, sql } from '../db/sql.js';
 
 /** number, text, date and time as in a row; other: what no record can be made of, such as bytes or JSON. */

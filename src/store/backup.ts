@@ -1,4 +1,4 @@
-import type { Catalogue } from '../db/store-dialect.js';
+import { primaryKey, tablesInPath } from '../db/catalogue.js';
 import { insertRows, type Row } from './rows.js';
 import { readSealedLines, writeSealedLines } from './sealed-lines.js';
 import type { SqlValue, Store, Tx } from './store.js';
@@ -20,9 +20,8 @@ const pageSize = 500;
  * @returns how many rows were copied; null for SQLite, where pages are
  */
 export async function backupStore(store: Store, file: string): Promise<number | null> {
-  const { catalogue } = store.dialect;
-  if (catalogue !== null)
-    return writeSealedLines(file, (write) => store.snapshot('copy itself', (tx) => writeRows(tx, catalogue, write)));
+  if (store.dialect.beginSnapshot !== null)
+    return writeSealedLines(file, (write) => store.snapshot('copy itself', (tx) => writeRows(tx, write)));
   return writeWholeFile(file, async (_, draft) => {
     // An empty file is taken for a new one, and keeps its mode.
     await store.read('copy itself', (tx) => tx.select('VACUUM INTO ?', [draft]));
@@ -30,16 +29,12 @@ export async function backupStore(store: Store, file: string): Promise<number | 
   });
 }
 
-async function writeRows(
-  tx: Tx,
-  catalogue: Catalogue,
-  write: (lines: readonly object[]) => Promise<void>,
-): Promise<number> {
+async function writeRows(tx: Tx, write: (lines: readonly object[]) => Promise<void>): Promise<number> {
   const header: Header = { waybill: 'backup', version: 2, migrations: await migrationsOf(tx) };
   await write([header]);
   let count = 0;
-  for (const table of await tablesOf(tx, catalogue)) {
-    const key = await keyOf(tx, catalogue, table);
+  for (const table of await tablesOf(tx)) {
+    const key = await keyOf(tx, table);
     let last: Row | null = null;
     for (;;) {
       const [where, parameters] = last ? after(key, last) : ['1=1', []];
@@ -67,9 +62,8 @@ export async function restoreStore(store: Store, file: string): Promise<number> 
     );
     if (used !== 0) throw new StoreError('A copy can only be restored into an empty store. Name another database.');
     await tx.run('DELETE FROM store_info');
-    const { catalogue } = tx.dialect;
-    if (catalogue === null) throw new StoreError('A SQLite store is not filled from such a copy.');
-    const tables = await tablesOf(tx, catalogue);
+    if (tx.dialect.beginSnapshot === null) throw new StoreError('A SQLite store is not filled from such a copy.');
+    const tables = await tablesOf(tx);
     let number = 0;
     let batch: { table: string; rows: Row[] } = { table: '', rows: [] };
     const flush = async () => {
@@ -93,8 +87,8 @@ export async function restoreStore(store: Store, file: string): Promise<number> 
     }
     await flush();
     for (const table of tables) {
-      const statement = catalogue.moveCounter(table);
-      if (statement !== null && (await keyOf(tx, catalogue, table)).join() === 'id') await tx.select(statement);
+      const statement = tx.dialect.moveCounter(table);
+      if (statement !== null && (await keyOf(tx, table)).join() === 'id') await tx.select(statement);
     }
     return number - 1;
   });
@@ -111,13 +105,14 @@ function after(key: readonly string[], row: Row): [string, SqlValue[]] {
   return [parts.join(' OR '), parameters];
 }
 
-async function tablesOf(tx: Tx, catalogue: Catalogue): Promise<string[]> {
-  const rows = await tx.select<{ name: string }>(catalogue.tables);
-  return rows.map((row) => row.name).filter((name) => name !== 'migration');
+async function tablesOf(tx: Tx): Promise<string[]> {
+  const rows = await tx.rows<{ tableName: string }>(tablesInPath(tx.dialect.catalogue));
+  return rows.map(({ tableName }) => tableName).filter((name) => name !== 'migration');
 }
 
-async function keyOf(tx: Tx, catalogue: Catalogue, table: string): Promise<string[]> {
-  return (await tx.select<{ name: string }>(catalogue.keyColumns, [table])).map((row) => row.name);
+async function keyOf(tx: Tx, table: string): Promise<string[]> {
+  const rows = await tx.rows<{ columnName: string }>(primaryKey(tx.dialect.catalogue), [table]);
+  return rows.map(({ columnName }) => columnName);
 }
 
 export async function migrationsOf(tx: Tx): Promise<string[]> {

@@ -3,6 +3,7 @@ import { accessSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../config/sections/store.js';
+import { columnsInPath } from '../db/catalogue.js';
 import { storeDialect } from '../db/databases.js';
 import { DriverMissing, storeAdvice, storeRetry } from '../db/failures.js';
 import type { DriverError, StoreDialect } from '../db/store-dialect.js';
@@ -145,15 +146,8 @@ function refuseForeignSchema(names: readonly string[]): void {
 
 /** The names of migrations do not tell whether their content was the same. */
 async function refuseOtherSchema(store: Store): Promise<void> {
-  const found = await store.read('read its columns', (tx) => tx.rows(store.dialect.schemaColumns));
-  const columns = found.map(({ tableName, columnName, dataType, isNullable, comparedBy }) => ({
-    table: String(tableName),
-    column: String(columnName),
-    type: String(dataType),
-    nullable: String(isNullable),
-    collation: comparedBy,
-  }));
-  const difference = schemaDifference(columns);
+  const statement = columnsInPath(store.dialect.catalogue);
+  const difference = schemaDifference(await store.read('read its columns', (tx) => tx.rows(statement)));
   if (difference !== null)
     throw new StoreError(
       `The store has another schema than this version of Waybill makes: ${difference}. A development version made it, or somebody changed it. ` +

@@ -1,13 +1,12 @@
 import { schemaTables } from './schema.js';
 
-/** A column as the database's catalogue has it. `nullable`: YES or NO. */
-export interface CatalogueColumn {
-  table: string;
-  column: string;
-  type: string;
-  nullable: string;
-  /** Null where the column is compared byte by byte. */
-  collation: string | null;
+/** A column as the database's catalogue has it, see `CatalogueStatements`. */
+interface FoundColumn {
+  tableName: string;
+  columnName: string;
+  typeName: string;
+  nullable: 0 | 1;
+  comparedBy: string | null;
 }
 
 /** Most differences that are named. */
@@ -19,13 +18,13 @@ const named = 5;
  * @param found all columns of its database; tables that are not Waybill's are left out
  * @returns the differences in words; null where there are none
  */
-export function schemaDifference(found: readonly CatalogueColumn[]): string | null {
+export function schemaDifference(found: readonly FoundColumn[]): string | null {
   const have = new Map(
     found
-      .filter(({ table }) => Object.hasOwn(schemaTables, table))
-      .map(({ table, column, type, nullable, collation }) => [
-        `${table}.${column}`,
-        (collation === null ? '' : `${collation} `) + kindOf(column, type, nullable.toUpperCase() === 'YES'),
+      .filter(({ tableName }) => Object.hasOwn(schemaTables, tableName))
+      .map(({ tableName, columnName, typeName, nullable, comparedBy }) => [
+        `${tableName}.${columnName}`,
+        (comparedBy === null ? '' : `${comparedBy} `) + kindOf(columnName, typeName, nullable === 1),
       ]),
   );
   const missing = [...expected].filter(([name]) => !have.has(name)).map(([name]) => `${name} is missing`);

@@ -125,9 +125,9 @@ async function fillServer(settings: StoreSettings, sql: string): Promise<void> {
   if (settings.type === 'mysql') await runner.query("SET SESSION sql_mode=CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES')");
   const rows = sql.split(/^(?=INSERT INTO )/m).filter((row) => /^INSERT INTO (?!migration )/.test(row));
   for (const row of rows) await runner.query(row.replace(/;\s*(COMMIT;|CREATE[\s\S]*)?\s*$/, ''));
-  const move = (await storeDialect(settings)).catalogue?.moveCounter;
+  const move = (await storeDialect(settings)).moveCounter;
   for (const table of ['outbox_message', 'attempt', 'audit_log', 'audit_chain', 'alert', 'invoice_pull']) {
-    const statement = move?.(table) ?? null;
+    const statement = move(table);
     if (statement !== null) await runner.query(statement);
   }
   await runner.release();

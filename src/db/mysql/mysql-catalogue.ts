@@ -1,10 +1,5 @@
-import {
-  type CatalogueStatements,
-  type ErpRow,
-  type ErpSnapshot,
-  type InspectionStatements,
-  ownAndOfRoles,
-} from '../erp-database.js';
+import type { CatalogueStatements } from '../catalogue.js';
+import { type ErpRow, type ErpSnapshot, type InspectionStatements, ownAndOfRoles } from '../erp-database.js';
 import { rawSql, sql } from '../sql.js';
 
 /** MySQL and MariaDB. Names are given again, because MySQL 8 writes those of its own views in capital letters. */
@@ -14,12 +9,13 @@ export const mysqlCatalogue: CatalogueStatements = {
       table_rows AS approximate_rows
     FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name`),
   columns: rawSql(`SELECT table_schema AS schema_name, table_name AS table_name, column_name AS column_name,
-      column_type AS type_name, is_nullable = 'YES' AS nullable
+      column_type AS type_name, is_nullable = 'YES' AS nullable, 1 AS is_in_path,
+      CASE WHEN collation_name NOT LIKE '%bin' THEN collation_name END AS compared_by
     FROM information_schema.columns WHERE table_schema = DATABASE() ORDER BY table_name, ordinal_position`),
   // An index over the beginning of a text is not one of the column.
   indexes: rawSql(`SELECT table_schema AS schema_name, table_name AS table_name, index_name AS index_name,
       index_name = 'PRIMARY' AS is_primary, non_unique = 0 AS is_unique,
-      CASE WHEN sub_part IS NULL THEN column_name END AS column_name
+      CASE WHEN sub_part IS NULL THEN column_name END AS column_name, 1 AS is_in_path, seq_in_index AS place
     FROM information_schema.statistics WHERE table_schema = DATABASE() ORDER BY table_name, index_name, seq_in_index`),
   foreignKeys: rawSql(`SELECT table_schema AS schema_name, table_name AS table_name, constraint_name AS key_name,
       column_name AS column_name, referenced_table_schema AS referenced_schema, referenced_table_name AS referenced_table,

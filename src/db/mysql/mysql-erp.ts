@@ -52,11 +52,7 @@ export const mysqlDialect: ErpDialect = {
   joinTexts: (columns) => `TRIM(CONCAT_WS(' ', ${columns.join(', ')}))`,
   placeholder: () => '?',
   onConflict: () => 'ON DUPLICATE KEY UPDATE',
-  keysOn: (table, column) => ({
-    sql: `SELECT index_name FROM information_schema.statistics WHERE table_schema=DATABASE() AND table_name=?
-      GROUP BY index_name HAVING COUNT(*)=1 AND MAX(non_unique)=0 AND MAX(sub_part) IS NULL AND MAX(column_name)=?`,
-    values: [table, column],
-  }),
+  insertsTwiceWithoutKey: true,
   insertedValue: (column) => `VALUES(${column})`,
   tableIn: (database, table) => [database, table].map(mysqlDialect.quoteIdentifier).join('.'),
   keyType: `VARCHAR(255) ${exactCollation}`,

@@ -3,7 +3,7 @@ import type { QueryRunner } from 'typeorm';
 import { storeAccount, storePlace } from '../server.js';
 import { unionOfParameters } from '../sqlite/sqlite-store.js';
 import type { StoreDialect, StoreOptions } from '../store-dialect.js';
-import { mysqlInspection } from './mysql-catalogue.js';
+import { mysqlCatalogue, mysqlInspection } from './mysql-catalogue.js';
 import { mysqlFailures } from './mysql-failure.js';
 import { mysqlOptions } from './options.js';
 import { mysqlDriver } from './pool.js';
@@ -114,16 +114,8 @@ export const mysql: StoreDialect = {
     },
     jsonObject: (name, value) => `JSON_OBJECT('${name}', ${value})`,
   }),
-  schemaColumns: `SELECT table_name AS table_name, column_name AS column_name, data_type AS data_type, is_nullable AS is_nullable,
-      CASE WHEN collation_name NOT LIKE '%bin' THEN collation_name END AS compared_by
-     FROM information_schema.columns WHERE table_schema=DATABASE()`,
-  catalogue: {
-    tables:
-      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema=DATABASE() AND table_type='BASE TABLE' ORDER BY table_name",
-    keyColumns:
-      "SELECT column_name AS name FROM information_schema.key_column_usage WHERE table_schema=DATABASE() AND table_name=? AND constraint_name='PRIMARY' ORDER BY ordinal_position",
-    moveCounter: () => null,
-  },
+  catalogue: mysqlCatalogue,
+  moveCounter: () => null,
   inspection: mysqlInspection,
   damage: null,
   account: mysqlStoreAccount,

@@ -1,8 +1,9 @@
 import { type FieldDef, types } from 'pg';
 import { parseWrittenTime } from '../../model/written-time.js';
-import type { CatalogueStatements, ErpRow, InspectionStatements, Scan } from '../erp-database.js';
+import type { CatalogueStatements } from '../catalogue.js';
+import type { ErpRow, InspectionStatements, Scan } from '../erp-database.js';
 import { type ErpColumn, inexact, ownAndOfRoles } from '../erp-database.js';
-import { isNumberText, rawSql, sql } from '../sql.js';
+import { isNumberText, joinSql, rawSql, type Sql, sql } from '../sql.js';
 
 /** Tables, views and foreign tables of the ERP that the account may read; a partition belongs to its table. */
 const relations = `(SELECT c.oid, c.relkind, c.reltuples, c.relname::text AS table_name,
@@ -14,24 +15,27 @@ const relations = `(SELECT c.oid, c.relkind, c.reltuples, c.relname::text AS tab
       AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
       AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT'))`;
 const flag = (condition: string) => `CASE WHEN ${condition} THEN 1 ELSE 0 END`;
+const isInPath = `${flag('pg_catalog.pg_table_is_visible(r.oid)')} AS is_in_path`;
 
 /** From PostgreSQL's own tables: the views of the standard leave out what another account owns. */
 export const postgresCatalogue: CatalogueStatements = {
-  tables: rawSql(`SELECT r.schema_name, r.table_name, ${flag('pg_catalog.pg_table_is_visible(r.oid)')} AS is_in_path,
+  tables: rawSql(`SELECT r.schema_name, r.table_name, ${isInPath},
       ${flag("r.relkind IN ('v', 'm')")} AS is_view,
       CASE WHEN r.reltuples >= 0 AND r.relkind IN ('r', 'm') THEN r.reltuples::bigint END AS approximate_rows
     FROM ${relations} r ORDER BY r.schema_name, r.table_name`),
   // The type of an ENUM and a domain has a name of its own, which may be any: `point_of_sale`, `t_int`.
   columns: rawSql(`SELECT r.schema_name, r.table_name, a.attname::text AS column_name,
       CASE WHEN 'e' IN (t.typtype, b.typtype) THEN 'enum' WHEN b.oid IS NOT NULL THEN pg_catalog.format_type(b.oid, t.typtypmod)
-        ELSE pg_catalog.format_type(a.atttypid, a.atttypmod) END AS type_name, ${flag('NOT a.attnotnull')} AS nullable
+        ELSE pg_catalog.format_type(a.atttypid, a.atttypmod) END AS type_name, ${flag('NOT a.attnotnull')} AS nullable,
+      ${isInPath}, CASE WHEN o.collname <> 'C' THEN o.collname::text END AS compared_by
     FROM ${relations} r JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid
     JOIN pg_catalog.pg_type t ON t.oid = a.atttypid LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd'
+    LEFT JOIN pg_catalog.pg_collation o ON o.oid = a.attcollation
     WHERE a.attnum > 0 AND NOT a.attisdropped ORDER BY r.schema_name, r.table_name, a.attnum`),
   // A partial index says nothing about all rows. An expression has the number 0, and so no column.
   indexes:
     rawSql(`SELECT r.schema_name, r.table_name, x.indexrelid::bigint AS index_name, ${flag('x.indisprimary')} AS is_primary,
-      ${flag('x.indisunique')} AS is_unique, a.attname::text AS column_name
+      ${flag('x.indisunique')} AS is_unique, a.attname::text AS column_name, ${isInPath}, k.place
     FROM ${relations} r JOIN pg_catalog.pg_index x ON x.indrelid = r.oid
     CROSS JOIN LATERAL unnest(x.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
     LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum = k.attnum AND k.attnum > 0
@@ -58,6 +62,13 @@ export interface PostgresType {
   category: string;
   /** True if its operators are found without naming a schema. */
   isVisible: boolean;
+}
+
+/** Yields number, name, category and visibility of these types. */
+export function typesOf(fields: readonly FieldDef[]): Sql {
+  const numbers = fields.map(({ dataTypeID }) => ({ text: `${dataTypeID}`, kind: 'number' }) as const);
+  return sql`SELECT oid, pg_catalog.format_type(oid, NULL), typcategory, pg_catalog.pg_type_is_visible(oid)
+    FROM pg_catalog.pg_type WHERE oid IN (${joinSql(numbers)})`;
 }
 
 const NUMBERS = new Set<number>([INT2, INT4, INT8, NUMERIC, OID]);

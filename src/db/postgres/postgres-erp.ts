@@ -13,6 +13,7 @@ import {
   postgresInspection,
   postgresText,
   postgresValue,
+  typesOf,
 } from './postgres-catalogue.js';
 import { postgresFailures } from './postgres-failure.js';
 
@@ -34,7 +35,7 @@ export const postgresDialect: ErpDialect = {
   joinTexts: (columns) => `TRIM(CONCAT_WS(' ', ${columns.join(', ')}))`,
   placeholder: (at) => `$${at}`,
   onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
-  keysOn: null,
+  insertsTwiceWithoutKey: false,
   insertedValue: (column) => `excluded.${column}`,
   tableIn: (_database, table) => escapeIdentifier(table),
   keyType: 'VARCHAR(255) COLLATE "C"',
@@ -141,10 +142,7 @@ export class PostgresErp extends PostgresConnection implements ErpDatabase {
   }
 
   async #lookUpTypes(client: Client, fields: readonly FieldDef[], doing: string): Promise<void> {
-    const numbers = fields.map(({ dataTypeID }) => ({ text: `${dataTypeID}`, kind: 'number' }) as const);
-    const statement = sql`SELECT oid, pg_catalog.format_type(oid, NULL), typcategory, pg_catalog.pg_type_is_visible(oid)
-      FROM pg_catalog.pg_type WHERE oid IN (${joinSql(numbers)})`;
-    for (const [oid, name, category, visible] of (await this.#read(client, statement, doing)).rows)
+    for (const [oid, name, category, visible] of (await this.#read(client, typesOf(fields), doing)).rows)
       this.#types.set(Number(oid), { name: name ?? '', category: category ?? '', isVisible: visible === 't' });
   }
 

@@ -7,7 +7,7 @@ import { SessionRefused } from '../session-refused.js';
 import { standardSql } from '../sqlite/sqlite-store.js';
 import type { SqlValue, StoreDialect, StoreOptions } from '../store-dialect.js';
 import { postgresOptions } from './options.js';
-import { postgresInspection } from './postgres-catalogue.js';
+import { postgresCatalogue, postgresInspection } from './postgres-catalogue.js';
 import { postgresFailures } from './postgres-failure.js';
 import { checkSettings, type SessionSettings, sessionSettings, setSettings } from './session.js';
 import { postgresStoreAccount } from './store-account.js';
@@ -117,17 +117,8 @@ export const postgres: StoreDialect = {
       runner.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} CHECK (${condition})`),
     jsonObject: (name, value) => `json_build_object('${name}', ${value})`,
   }),
-  schemaColumns: `SELECT table_name AS table_name, column_name AS column_name, data_type AS data_type, is_nullable AS is_nullable,
-      CASE WHEN data_type NOT IN ('character varying', 'text') OR collation_name='C' THEN NULL ELSE COALESCE(collation_name, 'default') END AS compared_by
-     FROM information_schema.columns WHERE table_schema=current_schema()`,
-  catalogue: {
-    tables:
-      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema=current_schema() AND table_type='BASE TABLE' ORDER BY table_name",
-    keyColumns: `SELECT k.column_name AS name FROM information_schema.table_constraints c
-        JOIN information_schema.key_column_usage k ON k.constraint_schema=c.constraint_schema AND k.constraint_name=c.constraint_name
-       WHERE c.table_schema=current_schema() AND c.table_name=? AND c.constraint_type='PRIMARY KEY' ORDER BY k.ordinal_position`,
-    moveCounter: (table) => `SELECT setval(pg_get_serial_sequence('${table}', 'id'), MAX(id)) FROM ${table}`,
-  },
+  catalogue: postgresCatalogue,
+  moveCounter: (table) => `SELECT setval(pg_get_serial_sequence('${table}', 'id'), MAX(id)) FROM ${table}`,
   inspection: postgresInspection,
   damage: null,
   account: postgresStoreAccount,

@@ -1,4 +1,5 @@
-import type { CatalogueStatements, InspectionStatements } from '../erp-database.js';
+import type { CatalogueStatements } from '../catalogue.js';
+import type { InspectionStatements } from '../erp-database.js';
 import { rawSql, sql } from '../sql.js';
 
 const tables = `(SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\')`;
@@ -9,10 +10,11 @@ export const sqliteCatalogue: CatalogueStatements = {
     rawSql(`SELECT NULL AS schema_name, name AS table_name, 1 AS is_in_path, type = 'view' AS is_view, NULL AS approximate_rows
     FROM ${tables} ORDER BY name`),
   columns: rawSql(`SELECT NULL AS schema_name, m.name AS table_name, c.name AS column_name, c.type AS type_name,
-      c."notnull" = 0 AND c.pk = 0 AS nullable
+      c."notnull" = 0 AND c.pk = 0 AS nullable, 1 AS is_in_path, NULL AS compared_by
     FROM ${tables} m, pragma_table_info(m.name) c ORDER BY m.name, c.cid`),
   // The primary key first: an INTEGER PRIMARY KEY is the table itself, and in no list of indexes.
-  indexes: rawSql(`SELECT schema_name, table_name, index_name, is_primary, is_unique, column_name FROM (
+  indexes: rawSql(`SELECT schema_name, table_name, index_name, is_primary, is_unique, column_name,
+      1 AS is_in_path, place FROM (
       SELECT NULL AS schema_name, m.name AS table_name, '' AS index_name, 1 AS is_primary, 1 AS is_unique,
         c.name AS column_name, c.pk AS place
       FROM ${tables} m, pragma_table_info(m.name) c WHERE c.pk > 0

@@ -35,7 +35,7 @@ export const sqliteDialect: ErpDialect = {
   joinTexts: (columns) => `TRIM(${columns.map((column) => `COALESCE(${column}, '')`).join(" || ' ' || ")})`,
   placeholder: () => '?',
   onConflict: (key) => `ON CONFLICT (${key}) DO UPDATE SET`,
-  keysOn: null,
+  insertsTwiceWithoutKey: false,
   insertedValue: (column) => `excluded.${column}`,
   tableIn: (_database, table) => sqliteDialect.quoteIdentifier(table),
   keyType: 'VARCHAR(255)',

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import type { StoreSettings } from '../../config/sections/store.js';
 import type { DriverError, SqlValue, StoreDialect, StoreOptions, StoreSession } from '../store-dialect.js';
 import { type SqliteFile, sqliteDriver } from './driver.js';
-import { sqliteInspection } from './sqlite-catalogue.js';
+import { sqliteCatalogue, sqliteInspection } from './sqlite-catalogue.js';
 import { sqliteFailures } from './sqlite-failure.js';
 
 /** The dialect that SQLite and PostgreSQL share. */
@@ -129,10 +129,8 @@ export const sqlite: StoreDialect = {
       runner.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} CHECK (${condition})`),
     jsonObject: (name, value) => `json_object('${name}', ${value})`,
   }),
-  schemaColumns: `SELECT m.name AS table_name, c.name AS column_name, c.type AS data_type,
-      CASE WHEN c."notnull"=0 THEN 'YES' ELSE 'NO' END AS is_nullable, NULL AS compared_by
-     FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type='table'`,
-  catalogue: null,
+  catalogue: sqliteCatalogue,
+  moveCounter: () => null,
   inspection: sqliteInspection,
   damage: 'SELECT quick_check FROM pragma_quick_check LIMIT 1',
   account: null,

@@ -1,4 +1,5 @@
 import type { WriteBackSettings, WriteBackTarget } from '../../config/sections/write-back.js';
+import { keysOn } from '../../db/catalogue.js';
 import type { ErpDialect, WriteStatement } from '../../db/erp-database.js';
 import { parseNamedParameters } from '../../model/named-parameters.js';
 import type { Entity } from '../../model/record.js';
@@ -98,9 +99,9 @@ export async function keyProblem(
   { kind, settings, dialect }: WriteTarget,
   ask: (statement: WriteStatement) => Promise<readonly unknown[]>,
 ): Promise<string | null> {
-  if (settings.upsert !== undefined || dialect.keysOn === null) return null;
+  if (settings.upsert !== undefined || !dialect.insertsTwiceWithoutKey) return null;
   const [key] = writeBackColumns[kind];
-  if ((await ask(dialect.keysOn(settings.table, key))).length > 0) return null;
+  if ((await ask(keysOn(dialect, settings.table, key))).length > 0) return null;
   return `The table ${settings.table} has no unique key on ${key}, so that each write would add rows to it. Remove the rows that are there twice, then: ALTER TABLE ${settings.table} ADD PRIMARY KEY (${key})`;
 }
 

@@ -274,7 +274,7 @@ export async function holdOlderStore(store: Store, nowMs: number): Promise<void>
  */
 async function lostWitness(tx: Tx, file: string, { isWitnessed }: StoreRow): Promise<boolean> {
   if (!isWitnessed) return false;
-  if (tx.dialect.catalogue === null) return true;
+  if (tx.dialect.beginSnapshot === null) return true;
   // Another process that is at work has compared this very store with its own witness.
   return (await readWitnessPlaces(tx)).includes(witnessPlace(file)) && !(await isAnyAtWork(tx));
 }
