@@ -7,6 +7,8 @@ export interface ErpColumn {
   kind: ColumnKind;
   /** The form of a date and time in this column, if the column decides it; else a value shows it. */
   fractionDigits: number | null;
+  /** Decimal places with which the database writes each number of this column; absent or null: the type does not say. */
+  scale?: number | null;
   /** Why this column can't be a key or a cursor, with what to do instead. */
   keyProblem: string | null;
   /** Why no record can be made of this column, with what to do instead. */

@@ -53,11 +53,15 @@ async function readRows(
   snapshot: ErpSnapshot,
   source: QuerySource,
   statement: Sql,
-  { doing, of }: { doing: string; of?: ScanRead | undefined },
+  { keys, doing, of }: { keys: readonly ErpColumn[]; doing: string; of?: ScanRead | undefined },
 ): Promise<ErpRow[]> {
   const { columns, rows } = await snapshot.query(statement, doing, of && { of, setting: source.path });
   const found = new Map(columns.map((column) => [column.name, column]));
   for (const planned of source.columns) requireAsPlanned(source, planned, found.get(planned.name), doing);
+  // 1 would be 1.00 now, and so another key in the middle of a read.
+  for (const key of keys)
+    if ((found.get(key.name)?.scale ?? null) !== (key.scale ?? null))
+      throw changed(source, key, ' as it was: its numbers have other decimal places now', doing);
   // A row has one value for each name: of two columns it would be that of the last.
   if (found.size < columns.length) {
     const twice = source.columns.find(({ name }) => countOf(columns, name) > countOf(source.columns, name));
@@ -128,7 +132,7 @@ export async function readRowsByKey(
   for (let start = 0; start < tuples.length; start += KEYS_PER_STATEMENT) {
     const listed = snapshot.dialect.tupleIn(names, tuples.slice(start, start + KEYS_PER_STATEMENT));
     const statement = sql`SELECT q.* ${fromQuery(source)} WHERE ${allOf([...conditions, listed])} ORDER BY ${order}`;
-    read.push(await readRows(snapshot, source, statement, asked));
+    read.push(await readRows(snapshot, source, statement, { keys: columns, ...asked }));
   }
   // Not pushed one and all: a page of orders has more lines than a call may have arguments.
   return read.flat();
@@ -192,7 +196,7 @@ export async function readKeysetPage(
   const select = (condition: Sql, tail: Sql): Promise<ErpRow[]> => {
     const where = allOf([...conditions, condition]);
     const statement = sql`SELECT q.* ${fromQuery(source)} WHERE ${where} ORDER BY ${joinSql(columns)}${tail}`;
-    return readRows(snapshot, source, statement, request);
+    return readRows(snapshot, source, statement, { keys: order, ...request });
   };
 
   const from = after === null ? allOf([]) : afterPosition(columns, valuesAt(after));

@@ -190,6 +190,7 @@ function columnOf(field: FieldPacket): ErpColumn {
     name: field.name,
     kind: time ?? (NUMBERS.has(type) ? 'number' : 'text'),
     fractionDigits: time === undefined ? null : digits,
+    scale: NUMBERS.has(type) && floatOf(type) === null ? (field.decimals ?? 0) : null,
     keyProblem: keyProblemOf(field, type),
     float: floatOf(type),
   };

@@ -111,6 +111,7 @@ export function postgresColumn(field: FieldDef, type: PostgresType | undefined):
     name,
     kind: time ?? (NUMBERS.has(oid) || float !== null ? 'number' : 'text'),
     fractionDigits: time === undefined ? null : fractionDigitsOf(time, dataTypeModifier),
+    scale: NUMBERS.has(oid) ? scaleOf(oid, dataTypeModifier) : null,
     keyProblem: float === null ? null : inexact(float),
     float,
     accepts: time === undefined ? isText : isTime,
@@ -122,6 +123,13 @@ export function postgresColumn(field: FieldDef, type: PostgresType | undefined):
 function fractionDigitsOf(time: ErpColumn['kind'], modifier: number): number {
   if (time === 'date') return 0;
   return modifier < 0 ? 6 : modifier;
+}
+
+/** A NUMERIC without a precision keeps the places with which each value was written. */
+function scaleOf(oid: number, modifier: number): number | null {
+  if (oid !== NUMERIC) return 0;
+  // Four bytes of length come before it; the places are in the lower half.
+  return modifier < 0 ? null : (modifier - 4) & 0xffff;
 }
 
 /** No text of PostgreSQL holds a NUL: it would refuse the statement that asks for one. */

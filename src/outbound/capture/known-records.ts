@@ -135,8 +135,8 @@ async function otherSpellings(
   entity: Entity,
   keys: readonly string[],
 ): Promise<{ candidates: Candidates; isNew: (key: string) => boolean }> {
-  const folded = new Map(keys.map((key) => [key, foldKey(key)]));
-  const wanted = padded([...new Set(folded.values())]);
+  const folded = new Map(keys.map((key) => [key, [key, withoutZeros(key)].map(foldKey)]));
+  const wanted = padded([...new Set([...folded.values()].flat())]);
   // A create that was closed unsent may have been taken for new before the store knew the other spelling.
   const isOpen =
     "CASE WHEN operation='create' AND state IN ('superseded','discarded') AND was_sent=0 THEN 0 ELSE 1 END";
@@ -153,12 +153,19 @@ async function otherSpellings(
   const known = new Map<string, Set<string>>();
   for (const { sourceKey, foldedKey } of rows) known.set(foldedKey, (known.get(foldedKey) ?? new Set()).add(sourceKey));
   const open = new Set(rows.flatMap((row) => (row.isOpen ? [row.sourceKey] : [])));
-  const candidates = [...folded].map(([key, fold]) => {
-    return [key, [...(known.get(fold) ?? [])].filter((other) => other !== key)] as const;
+  const candidates = [...folded].map(([key, folds]) => {
+    const others = new Set(folds.flatMap((fold) => [...(known.get(fold) ?? [])]));
+    others.delete(key);
+    return [key, [...others]] as const;
   });
   const respelled = new Map(candidates.filter(([key, others]) => others.length > 0 && !open.has(key)));
   const taken = new Set(rows.flatMap((row) => (row.isTaken ? [row.sourceKey] : [])));
   return { candidates: respelled, isNew: (key) => !taken.has(key) };
+}
+
+/** A column of whole numbers that becomes a DECIMAL writes 7 as 7.00. */
+function withoutZeros(key: string): string {
+  return key.includes('.0') ? key.replace(/(?<=\d)\.0+(?=~|$)/g, '') : key;
 }
 
 /** Asks the ERP which of the candidates it calls equal. Keys that are left out are new ones. */

@@ -275,6 +275,27 @@ function oddKeysTests(kit: LabKit): void {
     expect((await statesOf(kit)).parked ?? 0).to.equal(0);
   });
 
+  const toDecimal = {
+    sqlite: null,
+    mysql: (table: string, column: string) => `ALTER TABLE ${table} MODIFY ${column} DECIMAL(12,2) NOT NULL`,
+    postgres: (table: string, column: string) => `ALTER TABLE ${table} ALTER ${column} TYPE NUMERIC(12,2)`,
+  }[kit.erpType];
+  if (toDecimal !== null)
+    it('has the same records when a key of whole numbers becomes one with decimal places', async () => {
+      const lab = await kit.start({ customers: 2, orders: 4, settings: { orders: { onDeleted: 'delete' } } });
+      await works(lab, 1);
+      const writes = writesAt(lab);
+      await lab.changeErp(toDecimal('sales_orders', 'id'));
+      await lab.changeErp(toDecimal('sales_order_lines', 'order_id'));
+      expect((await lab.capture({ sweep: true }).catch((error: Error) => error)) as Error)
+        .to.have.property('message')
+        .that.includes('"id" as it was: its numbers have other decimal places now');
+      await works(lab);
+      expect(writesAt(lab)).to.equal(writes);
+      await expectAllAtService(lab);
+      expect(await kit.rows("SELECT source_key FROM outbox_message WHERE source_key LIKE '%.%'")).to.deep.equal([]);
+    });
+
   it('is not taken for a restored one when the newest draft is thrown away, and its key given again', async () => {
     const lab = await kit.start({ customers: 2, orders: 4 });
     const sent = await insertSampleOrder(lab.erp, { time: '2026-05-01 09:00:00.000000' });
