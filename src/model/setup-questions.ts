@@ -23,8 +23,8 @@ export interface OrderDifference {
 
 /** What the data says about a candidate. */
 export type Evidence =
-  /** Rows of a table; null: a view, which is not counted. */
-  | { of: 'rows'; rows: number | null }
+  /** Rows of a table, or the first of them; null: a view, which is not counted. */
+  | { of: 'rows'; rows: number | null; isAll: boolean }
   | { of: 'key_of'; table: string }
   | { of: 'different'; different: number; rows: number }
   | { of: 'keys_found'; found: number; looked: number }
@@ -112,6 +112,7 @@ export type SetupProblem =
   | { code: 'sku_out_of_reach'; table: string }
   | { code: 'one_of_both'; other: string }
   | { code: 'empty_column'; column: string }
+  | { code: 'also_sent'; value: string }
   | { code: 'no_use'; because: 'no_unclear_unit' | 'not_asked' | 'no_company' }
   | { code: 'of_known'; title: string }
   | { code: 'of_unknown'; by: 'column' | 'preset' }

@@ -52,7 +52,7 @@ function span(minutes: number): string {
 export function evidenceInWords(evidence: Evidence): string {
   switch (evidence.of) {
     case 'rows':
-      return evidence.rows === null ? 'a view' : count(evidence.rows, 'row');
+      return evidence.rows === null ? 'a view' : `${evidence.isAll ? '' : 'at least '}${count(evidence.rows, 'row')}`;
     case 'key_of':
       return `a key of ${evidence.table}`;
     case 'different':
@@ -242,6 +242,8 @@ export function setupProblemInWords(problem: SetupProblem): string {
       return `no key of ${problem.table} leads to a table with it. Name the column that does: COLUMN>TABLE.COLUMN. If the way is longer, add the join to orders.lines.query by hand.`;
     case 'one_of_both':
       return `give this or ${problem.other}, not both`;
+    case 'also_sent':
+      return `orders with ${problem.value} may be sent, says --status`;
     case 'empty_column':
       return `${problem.column} is empty in every row`;
     case 'no_use':

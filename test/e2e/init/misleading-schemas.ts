@@ -533,4 +533,19 @@ export const misleadingSchemas: readonly MisleadingSchema[] = [
     totals: { N1: 1000 },
     customers: { '4A8A08F09D37B73795649038408B5F33': 'Anna' },
   },
+  {
+    trap: 'a table beside the orders marks those that were removed',
+    type: 'sqlite',
+    statements: [
+      'CREATE TABLE crmentity (crmid INTEGER PRIMARY KEY, deleted INTEGER)',
+      'INSERT INTO crmentity VALUES (1, 0), (2, 1), (3, 0)',
+      ...shop('x VARCHAR(1), FOREIGN KEY (id) REFERENCES crmentity (crmid)', 'x VARCHAR(1)'),
+      "INSERT INTO orders (id, number, customer_id, status, created_at) VALUES (3, 'N3', 1, 'open', '2026-01-05 10:00:00')",
+      "INSERT INTO order_lines (id, order_id, sku, qty, price) VALUES (3, 3, 'A', 1, 10)",
+    ],
+    answers: ofShop({}, { 'orders-with': 'crmentity.deleted=0' }),
+    totals: { N1: 1000, N3: 1000 },
+    customers: { 1: 'Anna' },
+    shown: { 'orders-with': [{ value: 'crmentity.deleted', note: '0: 2, 1: 1' }] },
+  },
 ];

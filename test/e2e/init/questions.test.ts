@@ -316,6 +316,9 @@ describe('what waybill init asks instead of guessing', function () {
     expect((await ask.without('cancelled', 'completed', 'on-deleted')).names).to.deep.equal([
       ...['cancelled', 'completed', 'on-deleted'],
     ]);
+    expect((await init(dir.file('void'), ...ask.flags, '--status', 'open,void')).stderr).to.equal(
+      'waybill: --cancelled void: orders with void may be sent, says --status\n',
+    );
     const { settled, config } = await ask();
     const { orders } = (await recordsBy(config)).settings;
     expect([orders.cancelled, orders.onCancelled, orders.completed, orders.onDeleted]).to.deep.equal([

@@ -81,12 +81,11 @@ export class Facts {
     return undefined;
   }
 
-  /** Reads what was missing. Returns false if nothing was. */
-  async fill(snapshot: ErpSnapshot): Promise<boolean> {
+  /** Reads what was missing. */
+  async fill(snapshot: ErpSnapshot): Promise<void> {
     const missing = [...this.missing];
     this.missing.clear();
     for (const [name, read] of missing) this.read.set(name, await read(snapshot));
-    return missing.length > 0;
   }
 
   get isWhole(): boolean {

@@ -64,7 +64,16 @@ export interface Choices {
   line: LinesChoice;
   customer: CustomerChoice;
   money: MoneyChoice;
-  marks: { condition: string; columns: readonly string[]; isWritten: boolean };
+  marks: MarksChoice;
+}
+
+/** Which orders are sent. */
+export interface MarksChoice {
+  condition: string;
+  /** The columns of the orders, and other tables, that it names. */
+  columns: readonly string[];
+  tables: readonly CatalogueTable[];
+  isWritten: boolean;
 }
 
 /** The draft of an unknown schema: what a person chose, and the keys. Pure. */
@@ -142,7 +151,7 @@ export function composeDraft(dialect: ErpDialect, choices: Choices): Draft {
     title: [orders, lines, customers].map(nameOf).reduce((a, b, at) => `${a}${at === 2 ? ' and ' : ', '}${b}`),
     tables: [
       ...new Set([
-        ...[customers, orders, lines],
+        ...[customers, orders, lines, ...marks.tables],
         ...(sku?.via ? [sku.via.table] : []),
         ...(money.currency?.table ? [money.currency.table] : []),
       ]),

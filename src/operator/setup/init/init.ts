@@ -91,7 +91,8 @@ export class Setup {
   async look(answers: SetupAnswers): Promise<SetupState> {
     for (;;) {
       const state = await this.state(answers);
-      if (!(await this.database.snapshot((snapshot) => this.#facts.fill(snapshot)))) return state;
+      if (this.#facts.isWhole) return state;
+      await this.database.snapshot((snapshot) => this.#facts.fill(snapshot));
     }
   }
 

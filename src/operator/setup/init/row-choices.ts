@@ -1,5 +1,5 @@
 import type { ErpDialect } from '../../../db/erp-database.js';
-import { type CatalogueTable, nameOf } from '../../../erp/catalogue.js';
+import { type CatalogueTable, nameOf, tableSql } from '../../../erp/catalogue.js';
 import type { CountedValue, SetupProblem } from '../../../model/setup-questions.js';
 import { type Parsed, refused, taken } from './asking.js';
 import { isOneOf } from './compose-settings.js';
@@ -11,6 +11,15 @@ export interface RowChoice {
   values: readonly string[];
   /** The column of the order that has to have the same value. */
   ofOrder: string | null;
+  /** The table that the column is in, if the key of the rows leads to another. */
+  via?: RowTable;
+}
+
+/** A table that has a row of its own for each row, such as one with the marks of removed rows. */
+export interface RowTable {
+  table: CatalogueTable;
+  key: string;
+  referenced: string;
 }
 
 /** As a person types it: NULL, and '' for the empty text. */
@@ -76,14 +85,16 @@ export function parseRowChoice(
 /** The condition for the chosen rows. @param prefix of their columns, such as `l.`; the order is `o` */
 export function conditionsFor(
   choices: readonly RowChoice[],
-  { columns }: CatalogueTable,
+  own: CatalogueTable,
   dialect: ErpDialect,
   prefix = '',
 ): string[] {
-  const isNumber = (name: string) => columns.find((one) => one.name === name)?.kind === 'number';
-  return choices.map(({ column, values, ofOrder }) =>
-    ofOrder === null
-      ? isOneOf(dialect, column, values, isNumber(column), prefix)
-      : `${prefix}${dialect.quoteIdentifier(column)} = o.${dialect.quoteIdentifier(ofOrder)}`,
-  );
+  const quote = dialect.quoteIdentifier;
+  return choices.map(({ column, values, ofOrder, via }) => {
+    if (ofOrder !== null) return `${prefix}${quote(column)} = o.${quote(ofOrder)}`;
+    const isNumber = columnCalled(via?.table ?? own, column)?.kind === 'number';
+    if (via === undefined) return isOneOf(dialect, column, values, isNumber, prefix);
+    const inTable = isOneOf(dialect, column, values, isNumber);
+    return `${quote(via.key)} IN (SELECT ${quote(via.referenced)} FROM ${tableSql(dialect, via.table)} WHERE ${inTable})`;
+  });
 }

@@ -45,6 +45,8 @@ const FEW = 12;
 const FEW_IN_WORDS = 30;
 const SAMPLED = 50;
 const LONGEST_SAMPLE = 40;
+/** The beginning of a text tells it apart. */
+const LONGEST_TEXT = 200;
 
 /** Stands for all values that are not NULL. */
 export const FILLED = 'NOT NULL';
@@ -68,7 +70,8 @@ export async function readTable(
   const seen = table.columns.filter((column) => column.kind !== 'other' || isBytes(column));
   const quoted = (name: string) => dialect.quoteIdentifier(name);
   const named = seen.map(
-    ({ name, kind }, at) => `${kind === 'text' ? dialect.asText(quoted(name)) : quoted(name)} AS c${at}`,
+    ({ name, kind }, at) =>
+      `${kind === 'text' ? `SUBSTR(${dialect.asText(quoted(name))}, 1, ${LONGEST_TEXT})` : quoted(name)} AS c${at}`,
   );
   const hasEnds = (column: CatalogueColumn) => column.kind === 'number' || isTime(column);
   const counts = seen.flatMap((column, at) => [

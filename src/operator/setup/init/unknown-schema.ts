@@ -18,6 +18,7 @@ import {
   type CustomerChoice,
   composeDraft,
   type LinesChoice,
+  type MarksChoice,
   type OrdersChoice,
   type SkuChoice,
 } from './compose-draft.js';
@@ -118,8 +119,8 @@ export function askUnknown(schema: Schema): Draft | null {
   });
 }
 
-/** Tables have more rows than this, or as many as are said. */
-const MOST_ROWS = 1_000_000;
+/** As many rows of a table are counted: of three hundred tables, each is only placed. */
+const MOST_ROWS = 100_000;
 
 function wrongTable({ asking }: Schema, flag: string, answer: string): null {
   const step: SetupStep = flag === 'lines-table' ? 'lines' : 'customer';
@@ -159,7 +160,10 @@ function askTable(
   const candidates = offered.slice(0, MOST_TABLES).map((table) => ({
     ...{
       value: nameOf(table),
-      evidence: [{ of: 'rows' as const, rows: count(table) }, ...(evidence.get(table) ?? [])],
+      evidence: [
+        { of: 'rows' as const, rows: count(table), isAll: count(table) !== MOST_ROWS },
+        ...(evidence.get(table) ?? []),
+      ],
     },
   }));
   const hidden = catalogue.tables.length - candidates.length;
@@ -243,6 +247,7 @@ function askOrders(schema: Schema, orders: CatalogueTable): OrdersChoice | undef
     const isWhole = ![number, created, changedAt, status, startFrom, onDeleted].includes(undefined);
     return { ...choice, sent: 'all', cancelled: [], completed: [], onDeleted: onDeleted ?? 'nothing', isWhole };
   }
+  const sentStates = pending === undefined ? asking.given('status').flatMap(valuesIn) : [];
   const askStates = (flag: string, other: string) => {
     const { few = null, isWhole = false, column } = columnOf(table, status) ?? {};
     const question: SetupQuestion = {
@@ -257,6 +262,8 @@ function askOrders(schema: Schema, orders: CatalogueTable): OrdersChoice | undef
       const values = valuesIn(text);
       const problem = problemWith(values, null, column?.kind === 'number');
       if (problem !== null) return refused(problem);
+      const [both] = flag === 'cancelled' ? values.filter((one) => sentStates.includes(one)) : [];
+      if (both !== undefined) return refused({ code: 'also_sent', value: both });
       const known = few?.map(({ value }) => value ?? 'NULL') ?? [];
       const unknown = values.filter((one) => !known.includes(one));
       // A young shop has no order yet that is done.
@@ -318,7 +325,7 @@ function askMarks(
   orders: CatalogueTable,
   choice: OrdersChoice | undefined,
   others: readonly (string | undefined)[],
-): { condition: string; columns: string[]; isWritten: boolean } | undefined {
+): MarksChoice | undefined {
   const { asking, dialect } = schema;
   const table = tableFacts(schema, orders);
   // Before the buyer is known, each key of a party would be shown as a mark.
@@ -328,23 +335,32 @@ function askMarks(
   const skipped = [number, created, changedAt, status, ...others, ...named];
   // Part of a key may tell documents apart; a key of one column tells every row apart.
   if (orders.primaryKey.length === 1) skipped.push(...orders.primaryKey);
-  const told = table.columns.filter(({ tells, column }) => tells && !skipped.includes(column.name));
+  const telling = table.columns.filter(({ tells, column }) => tells && !skipped.includes(column.name));
+  const told = telling.map((one) => ({ name: one.column.name, few: one.few ?? [] }));
+  const linked = rowTables(schema, orders);
+  const inLinked = linked.flatMap(({ name, via, facts }) =>
+    facts.columns
+      .filter(({ tells, column }) => tells && column.name !== via.referenced)
+      .map((one) => ({ name: `${name}.${one.column.name}`, few: one.few ?? [] })),
+  );
+  const all = [...told, ...inLinked];
   const tellUnused = (used: readonly string[]) =>
     asking.tell(
-      ...told
-        .filter(({ column }) => !used.includes(column.name))
-        .map(({ column, few }) => ({
-          code: 'not_used' as const,
-          flag: 'orders-with' as const,
-          column: column.name,
-          values: few ?? [],
-        })),
+      ...all
+        .filter(({ name }) => !used.includes(name))
+        .map(({ name, few }) => ({ code: 'not_used', flag: 'orders-with', column: name, values: few }) as const),
     );
+  const parse = (text: string): Parsed<RowChoice> => {
+    const [found] = linked.filter(({ name }) => text.startsWith(`${name}.`));
+    if (found === undefined) return parseRowChoice(text, orders, telling, null);
+    const parsed = parseRowChoice(text.slice(found.name.length + 1), found.via.table, found.facts.columns, null);
+    return parsed && 'value' in parsed ? taken({ ...parsed.value, via: found.via }) : parsed;
+  };
   const [written] = asking.given('pending');
   const given = asking.given('orders-with');
   const question: SetupQuestion = {
     ...{ step: 'orders', flag: 'orders-with', about: { table: nameOf(orders) }, isList: true },
-    candidates: listed(told, ({ few }) => [{ of: 'values', values: few ?? [] }]),
+    candidates: all.map(({ name, few }) => ({ value: name, evidence: [{ of: 'values', values: few }] })),
   };
   if (written !== undefined) {
     const [both] = [...given, ...asking.given('status')];
@@ -352,18 +368,30 @@ function askMarks(
       asking.wrong.push({ question, answer: both, problem: { code: 'one_of_both', other: '--pending' } });
     const columns = columnsIn(written, orders);
     tellUnused(columns);
-    return { condition: written, columns, isWritten: true };
+    return { condition: written, columns, tables: [], isWritten: true };
   }
-  const choices: RowChoice[] | undefined =
-    told.length === 0 && given.length === 0
-      ? []
-      : asking.list(question, (text) => parseRowChoice(text, orders, told, null));
+  const choices = all.length === 0 && given.length === 0 ? [] : asking.list(question, parse);
   if (choices === undefined) return undefined;
   const states: RowChoice[] = sent === 'all' ? [] : [{ column: status, values: sent, ofOrder: null }];
-  tellUnused(choices.map(({ column }) => column));
-  const all = [...states, ...choices];
-  const condition = allConditions(conditionsFor(all, orders, dialect)) ?? 'all';
-  return { condition, columns: all.map(({ column }) => column), isWritten: false };
+  tellUnused(choices.map(({ column, via }) => (via === undefined ? column : `${nameOf(via.table)}.${column}`)));
+  const rows = [...states, ...choices];
+  return {
+    condition: allConditions(conditionsFor(rows, orders, dialect)) ?? 'all',
+    columns: rows.flatMap(({ column, via }) => (via === undefined ? [column] : [])),
+    tables: rows.flatMap(({ via }) => via?.table ?? []),
+    isWritten: false,
+  };
+}
+
+/** The tables that the key of the orders leads to: one of them may hold the marks of removed rows. */
+function rowTables(schema: Schema, orders: CatalogueTable) {
+  const [key, ...more] = orders.primaryKey;
+  return orders.foreignKeys.flatMap(({ columns, referenced, table: name }) => {
+    const table = schema.catalogue.tables.find((one) => nameOf(one) === name);
+    if (key === undefined || more.length > 0 || columns.join() !== key || !table) return [];
+    const facts = tableFacts(schema, table);
+    return facts === undefined ? [] : [{ name, facts, via: { table, key, referenced: referenced[0] ?? '' } }];
+  });
 }
 
 /** The columns of the table that a condition names. */
