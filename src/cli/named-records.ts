@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.js';
 import { type Entity, sourceNames, sourceOf } from '../model/record.js';
 import {
   AmbiguousName,
-  ambiguityInWords,
+  ambiguity,
   type FindBy,
   findBys,
   keysMeant,
@@ -11,6 +11,7 @@ import {
   type Naming,
   recordsMeant,
 } from '../operator/find-records.js';
+import { tell } from '../words/words.js';
 import { UsageError } from './command.js';
 import { writeError } from './terminal/streams.js';
 
@@ -47,7 +48,7 @@ export async function keysMeantBy(app: NamingParts, names: readonly string[], by
 
 function refuseAmbiguous(error: unknown): never {
   if (!(error instanceof AmbiguousName)) throw error;
-  throw new UsageError(`${error.message}. Nothing was done. ${howToChoose(error.records)}`);
+  throw new UsageError(`${tell(error.fact)}. Nothing was done. ${howToChoose(error.records)}`);
 }
 
 /** The options that tell these records apart. Pure. */
@@ -66,5 +67,5 @@ export function howToChoose(records: readonly NamedRecord[]): string {
 export function noteAmbiguous(found: ReadonlyMap<string, readonly NamedRecord[]>): void {
   for (const [name, records] of found)
     if (records.length > 1)
-      writeError(`waybill: ambiguous: ${ambiguityInWords(name, records)}. All are shown. ${howToChoose(records)}`);
+      writeError(`waybill: ambiguous: ${tell(ambiguity(name, records))}. All are shown. ${howToChoose(records)}`);
 }

@@ -1,4 +1,7 @@
 import { type KnownInvoice, knownInvoices } from '../inbound/invoices/list-invoices.js';
+import type { NamedAs } from '../model/facts/actions.js';
+import type { Fact } from '../model/facts/fact.js';
+import { Refused } from '../model/facts/failure.js';
 import { type Entity, entities, keyInSource, sourceOf } from '../model/record.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
@@ -14,9 +17,6 @@ export interface FoundRecord {
   sourceKey: string;
   number: string | null;
 }
-
-/** The way in which a text names a record: the ERP's key, an order's number, a customer's code, or an id of the service. */
-type NamedAs = 'key' | 'number' | 'code' | 'id';
 
 /** A record that a text names. */
 export interface NamedRecord extends FoundRecord {
@@ -180,35 +180,25 @@ async function numbersOf(tx: Tx, orders: readonly { sourceKey: string }[]): Prom
 }
 
 /** A name that fits several records, or none exactly. Nothing is done with it before a person says which one is meant. */
-export class AmbiguousName extends Error {
+export class AmbiguousName extends Refused {
   override readonly name = 'AmbiguousName';
 
   constructor(
-    readonly given: string,
+    given: string,
     readonly records: readonly NamedRecord[],
   ) {
-    super(ambiguityInWords(given, records));
+    super(ambiguity(given, records));
   }
 }
 
 const shownRecords = 10;
 
-const ways: Record<NamedAs, string> = {
-  key: 'by its key',
-  number: 'by its number',
-  code: 'by its code',
-  id: "by the service's id",
-};
-
-/** Which records a name fits, and as what. Pure. */
-export function ambiguityInWords(name: string, records: readonly NamedRecord[]): string {
-  const listed = records.slice(0, shownRecords).map(({ entity, sourceKey, number, as }) => {
-    const numberInWords = number === null || number === sourceKey ? '' : ` (number ${number})`;
-    return `${entity} ${sourceKey}${numberInWords}, ${as.map((one) => ways[one]).join(' and ')}`;
+/** The records that a name fits, and as what. Pure. */
+export function ambiguity(name: string, records: readonly NamedRecord[]): Extract<Fact, { code: 'name_ambiguous' }> {
+  const some = records.slice(0, shownRecords).map(({ entity, sourceKey, number, as }) => {
+    return { entity, sourceKey, number: number === sourceKey ? null : number, as: [...as] };
   });
-  const more = records.length > shownRecords ? ` and ${records.length - shownRecords} more` : '';
-  const count = records.length === 1 ? '1 record' : `${records.length} records`;
-  return `${name} names ${count}: ${listed.join('; ')}${more}`;
+  return { code: 'name_ambiguous', name, some, count: records.length };
 }
 
 /** As `recordsNamed`, for an action: it takes no record by an id of the service. */

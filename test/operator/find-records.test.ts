@@ -14,6 +14,7 @@ import {
 } from '../../src/operator/find-records.js';
 import { keepNumbers } from '../../src/outbound/outbox/bindings.js';
 import { insertMessages } from '../../src/outbound/outbox/new-messages.js';
+import { tell } from '../../src/words/words.js';
 import { onEveryStore } from '../store/stores.js';
 import { projectRoot } from '../support/project-root.js';
 
@@ -58,7 +59,7 @@ onEveryStore('the names of records', (kit) => {
       (thrown: unknown) => thrown,
     );
     expect(error).to.be.instanceOf(AmbiguousName);
-    return (error as Error).message;
+    return tell((error as AmbiguousName).fact);
   };
 
   it('fit one record by its key and another by its number: readers see both, an action takes neither', async () => {

@@ -117,6 +117,6 @@ function leftLine({ output }: Pick<CommandApp, 'output'>, { entity, key, why }: 
 
 /** Turns a wrong action into wrong usage: a person who types options can type others. @throws UsageError */
 export function asUsage(error: unknown): never {
-  if (error instanceof WrongAction) throw new UsageError(error.fact ? tell(error.fact) : error.message);
+  if (error instanceof WrongAction) throw new UsageError(tell(error.fact));
   throw error;
 }

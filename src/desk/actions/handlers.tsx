@@ -9,7 +9,7 @@ import { accessProblem, refuse } from '../guard.js';
 import { ActionOutcome, ActionPreview, needsWord } from '../pages/action.js';
 import { formOf } from '../sign-in.js';
 import { type DeskTools, personOf } from '../tools.js';
-import { deskContext, inputsIn, subjectIn } from './asked.js';
+import { deskContext, inputsIn, subjectIn, WrongForm } from './asked.js';
 
 const gone = 'This preview is not kept any more (an hour, or until the daemon restarts). Go back, and look again.';
 const longestReason = 500;
@@ -34,7 +34,8 @@ export async function previewAction(
     const id = tools.actions.keep({ name, person: person.name, preview, totals });
     return reply.redirect(`${tools.base}act/${id}`, 303);
   } catch (error) {
-    if (error instanceof WrongAction) return refuse(reply, 400, error.fact ? tell(error.fact) : error.message);
+    if (error instanceof WrongAction) return refuse(reply, 400, tell(error.fact));
+    if (error instanceof WrongForm) return refuse(reply, 400, error.message);
     throw error;
   }
 }

@@ -20,6 +20,9 @@ export interface ClaimCheck {
   sides: ClaimSides[];
 }
 
+/** The way in which a text names a record: the ERP's key, an order's number, a customer's code, or an id of the service. */
+export type NamedAs = 'key' | 'number' | 'code' | 'id';
+
 /** Reasons why an action leaves a record alone. */
 interface Refusals {
   /** Its message is at its end, or at the service right now. */
@@ -84,6 +87,22 @@ interface Refusals {
   needs_delivery: { states: readonly string[] };
   needs_settling: NoData;
 }
+/** The request makes no sense. */
+interface WrongRequests {
+  id_names_one: { records: number };
+  subject_not_named: NoData;
+  list_has_no_month: NoData;
+  no_month: NoData;
+  comparison_gone: NoData;
+  comparison_not_repairable: NoData;
+  comparison_too_old: NoData;
+  /** `as`: what the name is of a record. */
+  name_ambiguous: {
+    name: string;
+    some: readonly { entity: Entity; sourceKey: string; number: string | null; as: readonly NamedAs[] }[];
+    count: number;
+  };
+}
 /** Why the service's answer does not show that a claim is right. */
 interface ClaimFacts {
   claim_not_asked: NoData;
@@ -114,7 +133,7 @@ export type RefusalFact = FactOf<Refusals>;
 export type PlainRefusal = { [Code in keyof Refusals]: NoData extends Refusals[Code] ? Code : never }[keyof Refusals];
 
 /** Facts about what a person asks for: what an action would do, did, or leaves alone. */
-export interface ActionFacts extends Refusals, ClaimFacts, Changes {
+export interface ActionFacts extends Refusals, WrongRequests, ClaimFacts, Changes {
   would_erase: { key: string; bodies: number; excerpts: number; orderBodies: number };
   erased: { messages: number; bodies: number; excerpts: number };
   would_move: { entity: string; sourceKey: string; from: string; to: string };

@@ -2,6 +2,7 @@ import type { ErpReader } from '../../erp/erp-reader.js';
 import type { ListedInvoice } from '../../inbound/invoices/list-invoices.js';
 import type { ChangeFact, ClaimCheck, RefusalFact } from '../../model/facts/actions.js';
 import type { Fact } from '../../model/facts/fact.js';
+import { Refused } from '../../model/facts/failure.js';
 import type { Entity } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import type { ParkClass } from '../../outbound/outbox/message.js';
@@ -154,15 +155,9 @@ export interface Outcome {
   data?: object;
 }
 
-/** The request makes no sense; as a fact, or as a sentence that holds nothing but the words of the form. */
-export class WrongAction extends Error {
+/** The request makes no sense. */
+export class WrongAction extends Refused {
   override readonly name = 'WrongAction';
-  readonly fact: Fact | null;
-
-  constructor(why: Fact | string) {
-    super(typeof why === 'string' ? why : why.code);
-    this.fact = typeof why === 'string' ? null : why;
-  }
 }
 
 /** An action with its types inferred. */

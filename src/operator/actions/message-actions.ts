@@ -427,8 +427,7 @@ function messageAction<const I extends Inputs>(
       { most, ...(!unchecked && { ask }) },
     );
     const named = Math.max(plan.ids.length, plan.checks.size);
-    if (serviceId !== null && named > 1)
-      throw new WrongAction(`An id of the service names one record, and ${named} match. Name the record by its key.`);
+    if (serviceId !== null && named > 1) throw new WrongAction({ code: 'id_names_one', records: named });
     return {
       matched: plan.matched,
       count: plan.ids.length,

@@ -24,10 +24,10 @@ export const compare = action({
   },
   preview: async ({ settings, store }, _none, { subject: named, month, again }) => {
     const subject = subjects.find((one) => one === named);
-    if (subject === undefined) throw new WrongAction('Say what is to be compared.');
+    if (subject === undefined) throw new WrongAction({ code: 'subject_not_named' });
     const why = whyNotAsked(settings, subject);
     if (why !== null) throw new WrongAction({ code: 'not_comparable', reason: why });
-    if (month !== null && subject === 'invoices') throw new WrongAction('The list of invoices is compared whole.');
+    if (month !== null && subject === 'invoices') throw new WrongAction({ code: 'list_has_no_month' });
     const asks = asksOf(month, settings.erp.timeZone);
     const last = await store.read('look for a comparison', (tx) => lastRun(tx, subject));
     const goesOn =
@@ -61,7 +61,7 @@ export const compare = action({
 function asksOf(month: string | null, timeZone: string): ReconcileAsks {
   if (month === null) return { from: null, to: null, fromMs: null, toMs: null };
   const [, year, nth] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(month) ?? [];
-  if (year === undefined) throw new WrongAction('A month is written as 2026-11.');
+  if (year === undefined) throw new WrongAction({ code: 'no_month' });
   const [from, to] = [`${month}-01`, nextMonth(Number(year), Number(nth))];
   const ms = (day: string) => DateTime.fromISO(day, { zone: timeZone }).toMillis();
   return { from, to, fromMs: ms(from), toMs: ms(to) };
@@ -121,11 +121,9 @@ export const repairFindings = action({
 async function runToRepair({ store, nowMs }: JobContext, given: string | null): Promise<Reconciliation> {
   const id = Number(/^\d{1,15}$/.exec(given ?? '')?.[0] ?? Number.NaN);
   const run = Number.isNaN(id) ? null : await store.read('look for a comparison', (tx) => readRun(tx, id));
-  if (run === null) throw new WrongAction('There is no such comparison any more.');
-  if (run.state !== 'done' || run.subject === 'invoices')
-    throw new WrongAction('Only a comparison of orders or customers that has ended can be repaired.');
-  if ((run.endedAt ?? 0) < nowMs() - freshMs)
-    throw new WrongAction('This comparison is older than an hour: compare anew, and look at its list.');
+  if (run === null) throw new WrongAction({ code: 'comparison_gone' });
+  if (run.state !== 'done' || run.subject === 'invoices') throw new WrongAction({ code: 'comparison_not_repairable' });
+  if ((run.endedAt ?? 0) < nowMs() - freshMs) throw new WrongAction({ code: 'comparison_too_old' });
   return run;
 }
 

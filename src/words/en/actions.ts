@@ -1,9 +1,16 @@
-import type { ActionFacts, ClaimSides } from '../../model/facts/actions.js';
+import type { ActionFacts, ClaimSides, NamedAs } from '../../model/facts/actions.js';
 import { formatAmount } from '../../model/minor-units.js';
 import { openOutside } from '../../model/outside.js';
 import { shellWord } from '../../model/shell-word.js';
 import type { WordsFor } from '../sentence.js';
 import { span } from '../span.js';
+
+const ways: Readonly<Record<NamedAs, string>> = {
+  key: 'by its key',
+  number: 'by its number',
+  code: 'by its code',
+  id: "by the service's id",
+};
 
 export const actionWords: WordsFor<ActionFacts> = {
   already_delivered: () => 'it is delivered',
@@ -80,6 +87,22 @@ export const actionWords: WordsFor<ActionFacts> = {
   needs_delivery: ({ states }) =>
     `a message of it is ${states.join(' and ')}: let it be delivered, or close it with \`waybill outbox discard\` or \`resolve\`, first`,
   needs_settling: () => 'a message of it is parked: settle it with `waybill outbox discard` or `resolve` first',
+
+  id_names_one: ({ records }) =>
+    `An id of the service names one record, and ${records} match. Name the record by its key.`,
+  subject_not_named: () => 'Say what is to be compared.',
+  list_has_no_month: () => 'The list of invoices is compared whole.',
+  no_month: () => 'A month is written as 2026-11.',
+  comparison_gone: () => 'There is no such comparison any more.',
+  comparison_not_repairable: () => 'Only a comparison of orders or customers that has ended can be repaired.',
+  name_ambiguous: ({ name, some, count }) => {
+    const listed = some.map(({ entity, sourceKey, number, as }) => {
+      return `${entity} ${sourceKey}${number === null ? '' : ` (number ${number})`}, ${as.map((one) => ways[one]).join(' and ')}`;
+    });
+    const more = count > some.length ? ` and ${count - some.length} more` : '';
+    return `${name} names ${count === 1 ? '1 record' : `${count} records`}: ${listed.join('; ')}${more}`;
+  },
+  comparison_too_old: () => 'This comparison is older than an hour: compare anew, and look at its list.',
 
   goes_to: ({ state, newKey }) => `${state}${newKey ? ', with a new key' : ''}`,
   is_delivered_as: ({ serviceId }) => `delivered as ${serviceId}`,
