@@ -27,7 +27,7 @@ interface Party {
 }
 
 /** What all three parties promise of a failure to get at their database: its type, and that it is tried again. */
-const parties: Record<string, { section: string; open(erp: Settings['erp']): Promise<Party> }> = {
+export const parties: Record<string, { section: string; open(erp: Settings['erp']): Promise<Party> }> = {
   'the ERP reader': {
     section: 'erp',
     async open(erp) {
@@ -79,7 +79,7 @@ export async function failureOf(action: Promise<unknown>): Promise<ErpError | Wr
 }
 
 /** True if the party tries the same again by itself. */
-const isAway = (error: ErpError | WriteBackError | StoreError) =>
+export const isAway = (error: ErpError | WriteBackError | StoreError) =>
   error instanceof StoreError ? error.unreachable : error.kind === 'unreachable';
 
 /** The promises of any database, also of a file, to the three that use one. Called inside a describe block. */

@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import type { ChangePosition, ErpError, ErpPage, ReadOrder } from '../../src/erp/erp-reader.js';
 import { type Mapping, openReader, orderRows, usePostgresLab } from '../erp/erp-lab.js';
 import { problemsInWords } from '../erp/problems-in-words.js';
-import { databaseContract, failureOf } from './database-contract.js';
+import { SpoilingProxy } from '../support/spoiling-proxy.js';
+import { databaseContract, failureOf, isAway, parties } from './database-contract.js';
 
 const DAY = '2026-01-01 10:00:00';
 
@@ -338,6 +339,24 @@ describe('an ERP on PostgreSQL', () => {
         .and.include('customers.query: invalid input syntax for type integer: "?"');
     });
   });
+
+  for (const [name, { open }] of Object.entries(parties))
+    it(`outlives a server that sends ${name} what is no message, and asks it again`, async () => {
+      const settings = lab.settings() as { host: string; port: number };
+      const proxy = new SpoilingProxy({ host: settings.host, port: settings.port });
+      const party = await open({ ...lab.settings(), host: '127.0.0.1', port: await proxy.open() } as never);
+      try {
+        await party.ask();
+        proxy.spoils = true;
+        expect(isAway(await failureOf(party.ask()))).to.equal(true);
+        expect(isAway(await failureOf(party.ask()))).to.equal(true);
+        proxy.spoils = false;
+        await party.ask();
+      } finally {
+        await party.close();
+        await proxy.close();
+      }
+    });
 
   it('tells a lock from a statement that takes too long', async () => {
     await lab.run('BEGIN', 'LOCK TABLE orders');

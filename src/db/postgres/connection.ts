@@ -1,7 +1,8 @@
-import { Client, type QueryArrayConfig, type QueryArrayResult } from 'pg';
+import type { Client, QueryArrayConfig, QueryArrayResult } from 'pg';
 import type { Secret } from '../../model/secret.js';
 import { connectTimeoutMs, graceMs, pingTimeoutMs, type ServerAccount } from '../server.js';
 import { SingleConnection } from '../single-connection.js';
+import { PostgresClient } from './client.js';
 import { postgresOptions } from './options.js';
 import { checkSettings, sessionSettings, setSettings } from './session.js';
 
@@ -58,7 +59,7 @@ export abstract class PostgresConnection extends SingleConnection<Client> {
   }
 
   protected async open(): Promise<Client> {
-    const client = new Client({ ...postgresOptions(this.account), connectionTimeoutMillis: connectTimeoutMs });
+    const client = new PostgresClient({ ...postgresOptions(this.account), connectionTimeoutMillis: connectTimeoutMs });
     // Without a listener, a connection that breaks while idle would end the process. The next task finds out.
     client.on('error', () => {});
     try {

@@ -6,6 +6,7 @@ import { storeAccount, storePlace } from '../server.js';
 import { SessionRefused } from '../session-refused.js';
 import { standardSql } from '../sqlite/sqlite-store.js';
 import type { SqlValue, StoreDialect, StoreOptions } from '../store-dialect.js';
+import { PostgresClient } from './client.js';
 import { postgresOptions } from './options.js';
 import { postgresCatalogue, postgresInspection } from './postgres-catalogue.js';
 import { postgresFailures } from './postgres-failure.js';
@@ -61,6 +62,7 @@ export const postgres: StoreDialect = {
       poolErrorHandler: () => undefined,
       extra: {
         ...postgresOptions(account),
+        Client: PostgresClient,
         // One more than transactions at once: a copy of the store is made beside them.
         max: 7,
         idleTimeoutMillis: 5_000,
