@@ -142,6 +142,8 @@ interface LaneFacts {
   words_left_out: NoData;
   /** A person's own words. */
   person_said: { text: Outside };
+  /** The same, of a change that became the new baseline without being sent. */
+  person_adopted: { text: Outside };
   service_unreachable: { reason: PartFact };
   credential_refused: { reason: PartFact; setting: string };
   lists_forbidden: { reason: PartFact };

@@ -132,8 +132,8 @@ export async function confirmMessages(
   await refreshBindings(tx, bindings);
   if (confirmation === 'send') await releaseHeld(tx, confirmed, nowMs);
   else {
-    const said = confirmation === 'adopt' ? `Adopted as the new baseline: ${reason}` : reason;
-    await discardMessages(tx, 'parked', confirmed, { code: 'person_said', text: outside(said) }, nowMs);
+    const code = confirmation === 'adopt' ? 'person_adopted' : 'person_said';
+    await discardMessages(tx, 'parked', confirmed, { code, text: outside(reason) }, nowMs);
   }
   if (confirmation === 'adopt')
     await advanceBindings(

@@ -153,6 +153,7 @@ export const sendingWords: WordsFor<SendingFacts> = {
     `nothing went through for ${seconds} s: ${reason === null ? 'no answer' : say.fact(reason)}`,
   words_left_out: () => 'Its row in the ERP could not become a record; `waybill explain` says why.',
   person_said: ({ text }) => openOutside(text),
+  person_adopted: ({ text }) => `Adopted as the new baseline: ${openOutside(text)}`,
   service_unreachable: ({ reason }, say) => `The service is out of reach: ${say.fact(reason)}`,
   credential_refused: ({ reason, setting }, say) => ({
     text: `The service does not accept our credential (${say.fact(reason)})`,

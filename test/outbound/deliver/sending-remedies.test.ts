@@ -79,6 +79,7 @@ type OfItsClass =
   | 'nothing_went_through'
   | 'words_left_out'
   | 'person_said'
+  | 'person_adopted'
   | 'service_unreachable';
 type OfTheService =
   | 'http_refused'
