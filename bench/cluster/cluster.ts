@@ -1,9 +1,11 @@
+import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openSqlite } from '../../test/support/sqlite-file.js';
 import { child, message } from '../child.js';
-import { benchMapping, createBenchErp } from '../drain/orders.js';
+import { benchMapping, createBenchErp, insertBenchOrder } from '../drain/orders.js';
 import { Servers } from '../servers.js';
 import type { NodeMeasure, NodeTask } from './node.js';
 
@@ -28,6 +30,8 @@ type Variant = (typeof variants)[number];
 const noLimit = 10_000;
 const settleMs = 2_000;
 const idleMs = 5_000;
+/** Orders that are entered one by one, the next when the last one has come. */
+const single = 15;
 
 interface ClusterResult {
   nodes: string;
@@ -39,6 +43,9 @@ interface ClusterResult {
   redisCommandsPerOrder: number;
   /** Of the store a second, when all is delivered. */
   idleStatements: number;
+  /** From the commit in the ERP, captured at once, to its arrival while nothing else is to be done: the middle and the slowest of 15. */
+  latencyMs: number;
+  slowestMs: number;
   /** Answers of 429 after the first one, in the two seconds for which the service asked; null: it did not. */
   throttledAgain: number | null;
   /** The largest and the smallest part that a node had. */
@@ -112,6 +119,7 @@ async function measure(
     const idleFrom = await store?.work();
     await sleep(idleMs);
     const idle = ((await store?.work())?.statements ?? 0) - (idleFrom?.statements ?? 0);
+    const latencies = await latenciesOf(file, orders, processes[0] as ChildProcess, url);
     const ended = processes.map((node) => message(node));
     for (const node of processes) node.send('stop');
     const measures = (await Promise.all(ended)) as NodeMeasure[];
@@ -125,6 +133,8 @@ async function measure(
       storeStatementsPerOrder: each((after.store?.statements ?? 0) - (before.store?.statements ?? 0)),
       redisCommandsPerOrder: each(after.redis - before.redis),
       idleStatements: Math.round(idle / (idleMs / 1_000)),
+      latencyMs: latencies[Math.floor(single / 2)] as number,
+      slowestMs: latencies.at(-1) as number,
       throttledAgain: timed < orders ? Math.max(0, throttled - 1) : null,
       shares: `${shares.join('/')} %`,
     };
@@ -133,6 +143,29 @@ async function measure(
     for (const node of processes) node.kill();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Enters orders one by one, and has them captured. @returns the time that each took, the shortest first */
+async function latenciesOf(erpFile: string, before: number, captures: ChildProcess, url: string): Promise<number[]> {
+  const erp = openSqlite(erpFile);
+  const arrivals = async () => (await (await fetch(`${url}/arrivals`)).json()) as Record<string, number>;
+  const latencies: number[] = [];
+  try {
+    for (let nth = 1; nth <= single; nth++) {
+      const number = insertBenchOrder(erp, before + nth);
+      const enteredAt = Date.now();
+      captures.send('capture');
+      let arrivedAt: number | undefined;
+      while (arrivedAt === undefined) {
+        await sleep(50);
+        arrivedAt = (await arrivals())[number];
+      }
+      latencies.push(arrivedAt - enteredAt);
+    }
+  } finally {
+    erp.close();
+  }
+  return latencies.sort((a, b) => a - b);
 }
 
 /** The requests of its clients to a Redis server so far; the commands inside a script count as one. */

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { openApp } from '../../src/app.js';
 import { settingsFrom } from '../../src/config/load-settings.js';
 import { deliver } from '../../src/outbound/deliver/deliver.js';
@@ -17,7 +18,7 @@ export interface NodeMeasure {
   delivered: number;
 }
 
-/** A process of its own: one node. It says that it is ready, delivers when told, and reports when told again. */
+/** A process of its own: one node. It says that it is ready, delivers when told, captures when told, and reports when told to stop. */
 process.once('message', async ({ settings, captures }: NodeTask) => {
   const app = await openApp({ settings: settingsFrom(settings), role: 'bench', log: 'stderr' });
   if (captures) await captureAll(app);
@@ -31,7 +32,12 @@ process.once('message', async ({ settings, captures }: NodeTask) => {
   process.send?.('ready');
   process.once('message', async () => {
     const enough = new AbortController();
-    process.once('message', () => enough.abort());
+    const news = new EventEmitter();
+    process.on('message', async (told) => {
+      if (told === 'stop') return enough.abort();
+      await captureAll(app);
+      news.emit('due');
+    });
     const cpu = process.cpuUsage();
     const { delivered } = await deliver(context, client, lease, {
       untilDrained: false,
@@ -40,6 +46,7 @@ process.once('message', async ({ settings, captures }: NodeTask) => {
       trial: false,
       erp,
       dispatcher,
+      news,
       signal: enough.signal,
     });
     const used = process.cpuUsage(cpu);

@@ -6,9 +6,11 @@ import { createSampleErp, sampleErpMapping } from '../../src/lab/sample-erp/crea
 import { type Sandbox, startSandbox } from '../../src/lab/sandbox/start-sandbox.js';
 import { insertSampleOrder } from '../support/change-sample-erp.js';
 import { ConnectProxy } from '../support/connect-proxy.js';
+import { addGoneJobs } from '../support/gone-jobs.js';
 import { openSqlite } from '../support/sqlite-file.js';
 import { useTempDir } from '../support/temp-dir.js';
 import { useServer } from '../support/use-database.js';
+import { useRedis } from '../support/use-redis.js';
 import { WallClock } from '../torture/clock-steps.js';
 import { canary, type Daemon, eventually, Installation, type InstallationOptions } from './installation.js';
 
@@ -25,6 +27,7 @@ for (const [type, title] of [
     this.timeout(240_000);
     const dir = useTempDir();
     const server = useServer(type);
+    const redis = useRedis();
     const running = new Set<Daemon>();
     const figures: string[] = [];
     let sandbox: Sandbox;
@@ -34,6 +37,8 @@ for (const [type, title] of [
     let a: Daemon;
     let entered = 50;
     let nodes = 0;
+    /** Requests over the limit that a test allows. */
+    let excess = 0;
 
     const installation = (node: string, own: Record<string, unknown> = {}, more: Partial<InstallationOptions> = {}) =>
       new Installation({
@@ -136,13 +141,17 @@ for (const [type, title] of [
     });
     afterEach('each order is there once, within the limit', () => {
       const { duplicateReferences, throttled } = sandbox.counts();
-      expect({ duplicateReferences, throttled }).to.deep.equal({ duplicateReferences: 0, throttled: 0 });
+      expect(duplicateReferences).to.equal(0);
+      expect(throttled).to.be.at.most(excess);
       const times = arrivals();
+      const most = perSecond + excess;
       for (const [i, at] of times.entries()) {
-        const next = times[i + perSecond];
-        if (next !== undefined) expect(next - at, `${perSecond + 1} requests from ${at}`).to.be.at.least(999);
+        const next = times[i + most];
+        if (next !== undefined) expect(next - at, `${most + 1} requests from ${at}`).to.be.at.least(999);
       }
     });
+    const database = () =>
+      (server as unknown as { database: { query(sql: string): Promise<Record<string, unknown>[]> } }).database;
     const b = () => `b${++nodes}`;
 
     it('whose credential is refused', async () => {
@@ -213,7 +222,7 @@ for (const [type, title] of [
         const node = b();
         const one = installation(node);
         const clock = await WallClock.start(join(dir.path, node), seconds * 1_000);
-        Object.assign(one.env, clock.environment);
+        Object.assign(one.env, clock.environment, { WAYBILL_BOOT_ID: `machine${node}` });
         const sick = await start(one);
         await deliversWell(`a clock ${seconds} s off`);
         await isNamed(
@@ -226,42 +235,104 @@ for (const [type, title] of [
         await deliversWell('once it was killed');
       });
 
-    it('that is frozen, and resumes', async () => {
+    it('on a machine that is suspended past its lease, and resumes with clocks that stood still', async () => {
       const node = b();
-      const sick = await start(installation(node));
+      const one = installation(node);
+      const clock = await WallClock.start(join(dir.path, node), 0);
+      Object.assign(one.env, clock.environment, { WAYBILL_BOOT_ID: `machine${node}` });
+      const sick = await start(one);
       await enter();
       await sleep(3_000);
       sick.kill('SIGSTOP');
-      await deliversWell('a frozen process');
+      const stoppedAt = Date.now();
+      await deliversWell('a suspended machine');
       await isNamed(new RegExp(`node ${node} stopped without a word`));
+      await enter();
+      clock.standStill(Date.now() - stoppedAt);
+      // A look at the store counts for 20 ms, so one request may still go.
+      excess = 1;
       sick.kill('SIGCONT');
-      await deliversWell('a resumed process');
+      await deliversWell('a resumed machine');
       await stop(sick);
     });
 
-    it('that can not read the ERP, and leads', async () => {
+    it('whose ERP has another name, so that it may not capture, and leads', async () => {
       const node = b();
       await stop(a);
       const file = dir.file('copy.sqlite');
       await cp(erp.file, file);
       const sick = await start(installation(node, {}, { erp: { type: 'sqlite', file } }));
       await sick.line(({ message }) => message.startsWith('This node leads'));
-      const copy = openSqlite(file);
-      copy.exec('ALTER TABLE sales_orders RENAME TO gone');
-      copy.close();
       a = await start(healthy);
-      await deliversWell('no ERP access');
-      await isNamed(new RegExp(`Node ${node} could not read the ERP, so node a leads`), `node.${node}.lead`);
+      await deliversWell('an ERP of another name');
+      await isNamed(
+        new RegExp(`Node ${node} could not read the ERP, so node a leads: .*the keys of .* were`),
+        `node.${node}.lead`,
+      );
       await stop(sick);
+    });
+
+    it('that can not read the ERP any more, and leads', async () => {
+      const node = b();
+      await stop(a);
+      const clerk = openSqlite(erp.file);
+      clerk.exec('CREATE VIEW orders_of_b AS SELECT * FROM sales_orders');
+      const query = sampleErpMapping.orders.query.replace('sales_orders', 'orders_of_b');
+      const sick = await start(installation(node, { orders: { ...sampleErpMapping.orders, query } }));
+      await sick.line(({ message }) => message.startsWith('This node leads'));
+      a = await start(healthy);
+      await enter();
+      clerk.exec('DROP VIEW orders_of_b');
+      clerk.close();
+      await deliversWell('no ERP access');
+      await isNamed(
+        new RegExp(`Node ${node} could not read the ERP, so node a leads: .*orders_of_b`),
+        `node.${node}.lead`,
+      );
+      await stop(sick);
+    });
+
+    it('that comes back after the clock of the store was set back by ten minutes', async () => {
+      const node = b();
+      const first = await start(installation(node));
+      await deliversWell('two healthy nodes');
+      await stop(first);
+      await database().query(
+        'UPDATE lease SET released_at=released_at+600000, expires_at=expires_at+600000 WHERE released_at IS NOT NULL OR expires_at IS NOT NULL',
+      );
+      const again = await start(installation(node));
+      await again.line(({ message }) => message.startsWith('Delivering from here'));
+      await deliversWell('the store’s clock was set back');
+      await stop(again);
+    });
+
+    it('beside a Redis that names only messages that are gone', async () => {
+      const { host, port, password } = redis.server;
+      const over = (node: string) => {
+        const one = installation(node, { cluster: { enabled: true, node, redis: { hosts: [`${host}:${port}`] } } });
+        one.env.WAYBILL_CLUSTER_REDIS_PASSWORD = password;
+        return one;
+      };
+      const shares = ({ message }: { message: string }) => message.startsWith('The nodes share the work over Redis');
+      const others = [await start(over(b())), await start(over(b()))];
+      await stop(a);
+      for (const one of others) await one.line(shares);
+      await deliversWell('over Redis');
+      expect(await addGoneJobs(redis.server, 1_500)).to.equal(true);
+      await deliversWell('over a Redis of the past');
+      expect(
+        others.flatMap(({ lines }) => lines).some(({ message }) => message.startsWith('Redis names only')),
+      ).to.equal(true);
+      a = await start(healthy);
+      for (const one of others) await stop(one);
     });
 
     it('after all that, has delivered each order once', async () => {
       await eventually('all are there', () => sandbox.counts().orders === entered, 60_000);
-      const { database } = server as unknown as { database: { query(sql: string): Promise<{ n: unknown }[]> } };
       const open = "SELECT COUNT(*) AS n FROM outbox_message WHERE state IN ('pending','sending','in_doubt','parked')";
       await eventually(
         'nothing is open or parked',
-        async () => Number((await database.query(open))[0]?.n) === 0,
+        async () => Number((await database().query(open))[0]?.n) === 0,
         30_000,
       );
     });

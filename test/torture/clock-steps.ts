@@ -8,6 +8,7 @@ export class WallClock {
   /** All that it was ahead by so far, and when the clock was set forward, by the true time. */
   readonly #leads: number[];
   readonly forwardAt: number[] = [];
+  #stoodStillMs = 0;
 
   private constructor(file: string, aheadMs: number) {
     this.#file = file;
@@ -32,6 +33,12 @@ export class WallClock {
     this.#write(aheadMs);
   }
 
+  /** The monotonic clock has stood still for so long, as on a machine that was suspended. */
+  standStill(forMs: number): void {
+    this.#stoodStillMs += forMs;
+    this.#write(this.#leads.at(-1) as number);
+  }
+
   /** The true time of what this clock showed in the run. A mark that is no time of the run stays as it is. */
   trueTime(shownMs: number): number {
     const lead = this.#leads.find((aheadMs) => {
@@ -43,7 +50,7 @@ export class WallClock {
 
   /** In one step: nobody reads half a number, and two that are set at once do not meet. */
   #write(aheadMs: number): void {
-    writeFileSync(`${this.#file}.new`, `${aheadMs}`);
+    writeFileSync(`${this.#file}.new`, `${aheadMs} ${this.#stoodStillMs}`);
     renameSync(`${this.#file}.new`, this.#file);
   }
 }

@@ -1,7 +1,7 @@
 import { killPoints, operatorKillPoints } from '../../src/ops/kill-point.js';
-import { redisFaults } from './draw-cluster.js';
+import { nodeFaults, redisFaults } from './draw-cluster.js';
 import { otherFaults, serverFaults, serviceFaults } from './draw-faults.js';
-import { type DispatcherKind, deedKinds, mixUps, retryAfterForms, type StoreKind } from './plan.js';
+import { type DispatcherKind, deedKinds, isOfNodes, mixUps, retryAfterForms, type StoreKind } from './plan.js';
 
 /** Names that come up in every twentieth seed, in some of them more than once. */
 export const seldom = [
@@ -47,6 +47,7 @@ export function expectedCoverage(store: StoreKind, dispatcher: DispatcherKind = 
     ...everywhere.filter((name) => name !== 'standby' || dispatcher === 'local'),
     ...(store !== 'sqlite' ? serverFaults : []),
     ...(dispatcher === 'cluster' ? redisFaults : []),
+    ...(isOfNodes({ dispatcher }) ? nodeFaults : []),
   ];
   return [
     ...faults.map((name) => `fault:${name}`),

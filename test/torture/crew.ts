@@ -23,6 +23,8 @@ export class Crew {
   readonly #child = new Map<string, { child: ChildProcess; shift: Shift; gone: Promise<void> }>();
   readonly #traps = new Map<string, Trap[]>();
   readonly #environments: ReadonlyMap<string, NodeJS.ProcessEnv>;
+  /** Laid over those, by name. */
+  readonly #others = new Map<string, NodeJS.ProcessEnv>();
   readonly #configDir: string;
   readonly #freezeMs: number;
   readonly #watchdog: Watchdog;
@@ -55,6 +57,12 @@ export class Crew {
     const worker = this.#child.get(name);
     if (!worker || worker.shift.end !== null || worker.shift.output === '') return null;
     return worker.child.kill(signal) ? worker.shift : null;
+  }
+
+  /** Whoever works under this name is told to stop, and is followed by one with these variables on top of the usual ones. */
+  restart(name: string, others: NodeJS.ProcessEnv): void {
+    this.#others.set(name, others);
+    this.#child.get(name)?.child.kill('SIGTERM');
   }
 
   /** Traps that have not sprung yet. */
@@ -121,6 +129,7 @@ export class Crew {
       cwd: this.#configDir,
       env: {
         ...this.#environments.get(name),
+        ...this.#others.get(name),
         ...(trap ? { TORTURE_KILL_POINT: `${trap.point}:${trap.nth}:${trap.signal}` } : {}),
       },
       stdio: ['ignore', 'pipe', 'pipe'],

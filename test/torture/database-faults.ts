@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSqlite } from '../support/sqlite-file.js';
 import type { DatabaseServer, Session } from './database-server.js';
+import { isOfNodes } from './plan.js';
 import type { Stage } from './stage.js';
 import { until } from './until.js';
 
@@ -73,7 +74,7 @@ async function holdFileOnce({ storeFile, crew }: Stage, forMs: number): Promise<
 
 /** Locks rows in the opposite order, until a transaction of Waybill is chosen as the victim. */
 export async function crossLocks(stage: Stage): Promise<void> {
-  const writer = stage.plan.dispatcher === 'cluster' ? 'node/%' : 'service';
+  const writer = isOfNodes(stage.plan) ? 'node/%' : 'service';
   for (let tries = 0; tries < 12; tries++) {
     let isVictim = false;
     await atServer(stage, async (session, server) => {

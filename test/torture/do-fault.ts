@@ -3,6 +3,7 @@ import type { Shift } from './crew.js';
 import { crossLocks, holdLock, killConnections, restartServer } from './database-faults.js';
 import { forgetCustomer } from './forget-customer.js';
 import { disturb, type Network } from './network.js';
+import { doNodeFault, setStoreBack } from './node-faults.js';
 import type { Fault } from './plan.js';
 import { pruneStore } from './prune-store.js';
 import { doRedisFault } from './redis-faults.js';
@@ -66,8 +67,21 @@ export async function doFault(stage: Stage, fault: Fault): Promise<void> {
     case 'redis-emptied':
     case 'redis-slow':
     case 'redis-cut-off':
+    case 'redis-of-the-past':
       if (stage.redis && (await doRedisFault(stage.redis, stage.crew, fault))) count();
       return;
+    case 'node-stale-token':
+    case 'node-other-erp':
+    case 'node-other-address':
+    case 'node-other-settings':
+    case 'node-clock':
+    case 'node-suspended':
+    case 'node-cut-off':
+      if (await doNodeFault(stage, fault)) count();
+      return;
+    case 'store-clock-back':
+      await setStoreBack(stage, fault.byMs);
+      return count();
     case 'clock-forward':
     case 'clock-back':
       // It shall have been sent by the fast clock, and its outcome be on record.

@@ -89,6 +89,15 @@ function drawFault(kind: FaultKind, seed: number, random: SeededRandom): Fault {
     case 'redis-emptied':
     case 'redis-slow':
     case 'redis-cut-off':
+    case 'redis-of-the-past':
+    case 'node-stale-token':
+    case 'node-other-erp':
+    case 'node-other-address':
+    case 'node-other-settings':
+    case 'node-clock':
+    case 'node-suspended':
+    case 'node-cut-off':
+    case 'store-clock-back':
     case 'operator-forget':
     case 'store-pruned':
     case 'service-announces':

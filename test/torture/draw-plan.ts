@@ -7,6 +7,7 @@ import { drawMore } from './draw-more.js';
 import { drawTraps } from './draw-traps.js';
 import {
   type DispatcherKind,
+  isOfNodes,
   type Plan,
   type RemovalEffect,
   type Removals,
@@ -87,7 +88,7 @@ export function drawPlan(seed: number, store: StoreKind, dispatcher: DispatcherK
     deeds: drawDeeds(sweeps, brakesUpdates, spanMs, random),
     faults: faults.sort((a, b) => a.atMs - b.atMs),
   });
-  return dispatcher === 'cluster' ? drawCluster(plan, spanMs) : plan;
+  return isOfNodes(plan) ? drawCluster(plan, spanMs) : plan;
 }
 
 const patched = (remark: string): RemovalEffect => ({ patch: { remark } });

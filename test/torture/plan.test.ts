@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { expectedCoverage, missingCoverage, seldom } from './coverage.js';
-import { redisFaults } from './draw-cluster.js';
+import { nodeFaults, redisFaults } from './draw-cluster.js';
 import { drawPlan } from './draw-plan.js';
 import { type Plan, storeKinds } from './plan.js';
 
@@ -50,18 +50,24 @@ describe('the plan of a torture run', () => {
           expect(drawn.slice(first, first + 100).filter((names) => names.has(name)).length, name).to.be.at.least(5);
     });
 
-  it('draws each fault of Redis at least five times in any sixty seeds of a cluster, and all else as without one', () => {
-    const plans = Array.from({ length: 300 }, (_, index) => drawPlan(index + 1, 'mariadb', 'cluster'));
-    const drawn = plans.map((plan) => new Set(drawnIn(plan)));
-    for (const name of redisFaults)
-      for (let first = 0; first + 60 <= drawn.length; first++)
-        expect(
-          drawn.slice(first, first + 60).filter((names) => names.has(`fault:${name}`)).length,
-          name,
-        ).to.be.at.least(5);
-    for (const name of expectedCoverage('mariadb', 'cluster'))
-      expect(drawn.slice(0, 100).filter((names) => names.has(name)).length, name).to.be.at.least(10);
-  });
+  for (const [dispatcher, kinds] of [
+    ['cluster', [...redisFaults, ...nodeFaults]],
+    ['nodes', nodeFaults],
+  ] as const)
+    it(`draws each fault of nodes at least five times in any sixty seeds of ${dispatcher}, and all else as without one`, () => {
+      const plans = Array.from({ length: 300 }, (_, index) => drawPlan(index + 1, 'mariadb', dispatcher));
+      const drawn = plans.map((plan) => new Set(drawnIn(plan)));
+      const times = (name: string, first: number, seeds: number) =>
+        drawn.slice(first, first + seeds).filter((names) => names.has(name)).length;
+      for (const name of kinds)
+        for (let first = 0; first + 60 <= drawn.length; first++)
+          expect(times(`fault:${name}`, first, 60), name).to.be.at.least(5);
+      for (const name of expectedCoverage('mariadb', dispatcher)) expect(times(name, 0, 100), name).to.be.at.least(10);
+      const leads = plans.flatMap(({ faults }) =>
+        faults.flatMap(({ fault }) => (fault.kind === 'node-clock' ? [fault.aheadMs] : [])),
+      );
+      expect(new Set(leads)).to.deep.equal(new Set([20_000, -20_000, 400_000, -400_000]));
+    });
 
   it('draws every way of recovery and every effect of a removal', () => {
     const plans = Array.from({ length: 100 }, (_, index) => drawPlan(index + 1, 'sqlite'));

@@ -4,8 +4,11 @@ import type { KillPoint, operatorKillPoints } from '../../src/ops/kill-point.js'
 export const storeKinds = ['sqlite', 'mariadb', 'postgres'] as const;
 export type StoreKind = (typeof storeKinds)[number];
 
-/** `local`: one daemon delivers, perhaps beside a standby. `cluster`: three nodes deliver at a time, and Redis is beside them. */
-export const dispatcherKinds = ['local', 'cluster'] as const;
+/**
+ * `local`: one daemon delivers, perhaps beside a standby. `nodes`: three nodes deliver at a time. `cluster`: the same, and Redis is
+ * beside them.
+ */
+export const dispatcherKinds = ['local', 'cluster', 'nodes'] as const;
 export type DispatcherKind = (typeof dispatcherKinds)[number];
 /** The daemons, by name; the last one only in a cluster. */
 export const workers = ['A', 'B', 'C'] as const;
@@ -90,6 +93,24 @@ export type Fault =
   | { kind: 'redis-slow'; byMs: number; forMs: number }
   /** From one node alone. */
   | { kind: 'redis-cut-off'; who: Worker; forMs: number }
+  /** It names so many messages that are gone before all others. */
+  | { kind: 'redis-of-the-past'; jobs: number }
+  /** One node alone is restarted with a credential that the service refuses, and again with its own. */
+  | { kind: 'node-stale-token'; who: Worker; forMs: number }
+  /** The same with another name of the ERP, so that it may not capture. */
+  | { kind: 'node-other-erp'; who: Worker; forMs: number }
+  /** The same with another address of the service. */
+  | { kind: 'node-other-address'; who: Worker; forMs: number }
+  /** The same with other settings of orders. */
+  | { kind: 'node-other-settings'; who: Worker; forMs: number }
+  /** The same with another clock on its wall. */
+  | { kind: 'node-clock'; who: Worker; aheadMs: number; forMs: number }
+  /** Its machine is suspended past its lease, and its monotonic clock stands still meanwhile. */
+  | { kind: 'node-suspended'; who: Worker; forMs: number }
+  /** It has no way to the service. */
+  | { kind: 'node-cut-off'; who: Worker; forMs: number }
+  /** The clock of the store is set back: the times of leases lie ahead by so much. */
+  | { kind: 'store-clock-back'; byMs: number }
   /** An answer whose request id is longer than any column. */
   | { kind: 'service-long-id'; times: number }
   /** Somebody sets the clock of the machine; by so much it is ahead of the true time from then on. */
@@ -164,6 +185,11 @@ export interface Removals {
   onCancelled: RemovalEffect;
   onDeleted: RemovalEffect;
   maxRemovals: number;
+}
+
+/** True if three nodes deliver at a time. */
+export function isOfNodes({ dispatcher }: Pick<Plan, 'dispatcher'>): boolean {
+  return dispatcher !== 'local';
 }
 
 export interface Plan {

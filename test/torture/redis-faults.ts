@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { addGoneJobs } from '../support/gone-jobs.js';
 import type { Redis } from '../support/redis.js';
 import type { Crew } from './crew.js';
 import { disturb, type Network } from './network.js';
@@ -40,6 +41,9 @@ export async function doRedisFault(
       const emptied = () => server.run('EVAL', emptyWhereInUse, '0').catch(() => 0);
       return until(15_000, async () => Number(await emptied()) > 0, 2);
     }
+    case 'redis-of-the-past':
+      // Another fault may have killed it.
+      return until(15_000, () => addGoneJobs(server, fault.jobs).catch(() => false), 100);
     case 'redis-slow':
       return disturb(Object.values(proxies), (proxy) => proxy.delay(fault.byMs), fault.forMs);
     case 'redis-cut-off':

@@ -9,7 +9,7 @@ import type { History, MessageRow } from './history.js';
 import { violationsOf } from './invariants.js';
 import { judgeOrder } from './judge-erp.js';
 import { mixUp } from './mix-ups.js';
-import { type Deed, type DispatcherKind, type StoreKind, workers } from './plan.js';
+import { type Deed, type DispatcherKind, isOfNodes, type StoreKind, workers } from './plan.js';
 import { everyRowAccountedFor, removalsAsConfigured, serviceEqualsErp, waitsForPerson } from './record-invariants.js';
 import { countServiceFaults } from './service-faults.js';
 import { openStage, type Stage } from './stage.js';
@@ -72,7 +72,7 @@ async function play(stage: Stage, patienceMs: number): Promise<{ ends: (number |
   const { plan, crew } = stage;
   const attendant = new Attendant(stage);
   const alone = plan.standby ? 2 : 1;
-  const names = workers.slice(0, plan.dispatcher === 'cluster' ? 3 : alone);
+  const names = workers.slice(0, isOfNodes(plan) ? 3 : alone);
   for (const name of names) {
     if (name !== 'A') await sleep(400);
     crew.start(name, name === 'C' ? [] : plan.traps[name]);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { missingCoverage } from './coverage.js';
 import { type DatabaseServer, startDatabaseServer } from './database-server.js';
-import { type DispatcherKind, dispatcherKinds, type StoreKind, storeKinds } from './plan.js';
+import { type DispatcherKind, dispatcherKinds, isOfNodes, type StoreKind, storeKinds } from './plan.js';
 import { runSeed, type SeedResult } from './run-seed.js';
 
 export interface TortureReport {
@@ -86,7 +86,7 @@ export async function torture(options: TortureOptions): Promise<TortureReport> {
 }
 
 const usage =
-  'npm run torture -- --seeds N [--seed FIRST] [--store sqlite|mariadb|postgres] [--dispatcher local|cluster] [--parallel N] [--logs DIR] [--json]';
+  'npm run torture -- --seeds N [--seed FIRST] [--store sqlite|mariadb|postgres] [--dispatcher local|nodes|cluster] [--parallel N] [--logs DIR] [--json]';
 
 /** The command line. @returns the exit code: 0 all held, 1 something did not or did not come up, 2 wrong usage */
 export async function runTorture(args: string[]): Promise<number> {
@@ -118,10 +118,10 @@ export async function runTorture(args: string[]): Promise<number> {
   const count = Number(values.seeds ?? '1');
   const first = Number(values.seed ?? '1');
   const dispatcher = (values.dispatcher ?? 'local') as DispatcherKind;
-  // A cluster is three programs.
-  const parallel = Number(values.parallel ?? (dispatcher === 'cluster' ? '1' : '4'));
+  // Nodes are three programs.
+  const parallel = Number(values.parallel ?? (isOfNodes({ dispatcher }) ? '1' : '4'));
   // Nodes share a store that is a server.
-  const stores: readonly StoreKind[] = dispatcher === 'cluster' ? ['mariadb', 'postgres'] : storeKinds;
+  const stores: readonly StoreKind[] = isOfNodes({ dispatcher }) ? ['mariadb', 'postgres'] : storeKinds;
   const store = (values.store ?? stores[0]) as StoreKind;
   const areNumbers = [count, first, parallel].every((n) => Number.isSafeInteger(n) && n > 0);
   if (!areNumbers || !dispatcherKinds.includes(dispatcher) || !stores.includes(store)) {

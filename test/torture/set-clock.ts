@@ -3,21 +3,27 @@ import { readFileSync } from 'node:fs';
 /**
  * Loaded before a daemon or a command: the clock on its wall shows another time, by as many milliseconds as stand in a
  * file that the run changes. The other clocks (`performance.now`, `uptime`, timers) go on as they did, as on a machine
- * whose clock somebody sets.
+ * whose clock somebody sets. The second number of the file is the time for which `performance.now` stood still, as on a
+ * machine that was suspended.
  */
 const file = process.env.TORTURE_CLOCK_FILE;
 const everyMs = 2;
 const RealDate = Date;
-let aheadMs = 0;
+const monotonicMs = performance.now.bind(performance);
+let shift = { aheadMs: 0, stoodStillMs: 0 };
 let lookedAt = Number.NEGATIVE_INFINITY;
 
-function nowMs(): number {
-  if (file !== undefined && performance.now() - lookedAt > everyMs) {
-    lookedAt = performance.now();
-    aheadMs = Number(readFileSync(file, 'utf8'));
+function readShift(): typeof shift {
+  if (file !== undefined && monotonicMs() - lookedAt > everyMs) {
+    lookedAt = monotonicMs();
+    const [aheadMs = 0, stoodStillMs = 0] = readFileSync(file, 'utf8').split(' ').map(Number);
+    shift = { aheadMs, stoodStillMs };
   }
-  return RealDate.now() + aheadMs;
+  return shift;
 }
+
+const nowMs = () => RealDate.now() + readShift().aheadMs;
+performance.now = () => monotonicMs() - readShift().stoodStillMs;
 
 globalThis.Date = new Proxy(RealDate, {
   construct: (target, values, newTarget) =>

@@ -1,6 +1,6 @@
 import { sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 import { sandboxLookUps } from '../support/sandbox-look-ups.js';
-import type { Plan } from './plan.js';
+import { isOfNodes, type Plan } from './plan.js';
 
 export const leaseSeconds = 2;
 
@@ -23,7 +23,7 @@ export function settingsOf(plan: Plan, serviceUrl: string): Record<string, unkno
       onDeleted,
     },
     amounts: sampleErpMapping.amounts,
-    cluster: { enabled: plan.dispatcher === 'cluster' },
+    cluster: { enabled: isOfNodes(plan) },
     service: {
       environment: 'sandbox',
       baseUrl: serviceUrl,

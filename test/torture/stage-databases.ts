@@ -1,3 +1,4 @@
+import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSampleErp, sampleErpMapping } from '../../src/lab/sample-erp/create-sample-erp.js';
 import type { MariaDb } from '../support/mariadb.js';
@@ -29,6 +30,8 @@ export interface Databases {
   readonly erp: ErpDesk;
   /** Changes in the ERP by somebody else than the people at the desk. */
   readonly erpTouched: () => Promise<string[]>;
+  /** Another name of the same ERP, as a node could have it in its settings. */
+  readonly erpElsewhere: NodeJS.ProcessEnv;
   store: StoreDesk;
 }
 
@@ -94,7 +97,7 @@ async function sqliteErp(
   plan: Plan,
   folder: string,
   closers: (() => unknown)[],
-): Promise<Pick<Made, 'erp' | 'erpTouched' | 'settings'>> {
+): Promise<Pick<Made, 'erp' | 'erpTouched' | 'erpElsewhere' | 'settings'>> {
   const erpFile = join(folder, 'erp.sqlite');
   await createSampleErp({ target: { type: 'sqlite', file: erpFile }, ...plan.erp });
   await shapeSqliteErp(erpFile, plan);
@@ -102,6 +105,8 @@ async function sqliteErp(
   const more = plan.tellsBack ? [writeBackTable, ...touchSql] : [];
   for (const statement of [...asideTables, ...more]) database.exec(statement);
   database.close();
+  const otherFile = join(folder, 'erp-elsewhere.sqlite');
+  await symlink(erpFile, otherFile);
   const erp = sqliteDesk(erpFile, plan.orderKey !== 'id', plan.tellsBack);
   closers.push(() => erp.close());
   // It moves when any connection but this one commits something.
@@ -113,6 +118,7 @@ async function sqliteErp(
       if (plan.tellsBack) return (await erp.read('SELECT what FROM touched')).map((row) => `${row.what}`);
       return (await version()) === before ? [] : ['somebody else wrote into the ERP database'];
     },
+    erpElsewhere: { WAYBILL_ERP_FILE: otherFile },
     settings: {
       erp: { ...sampleErpMapping.erp, type: 'sqlite', file: erpFile },
       ...(plan.tellsBack ? tellBackSettings : {}),
@@ -154,6 +160,7 @@ async function mariaDbs(plan: Plan, server: MariaDb, proxy: Network, closers: ((
   return {
     erp: desk,
     erpTouched: async () => (await desk.read('SELECT what FROM touched')).map((row) => `${row.what}`),
+    erpElsewhere: { WAYBILL_ERP_HOST: 'localhost' },
     store: serverStoreDesk(store),
     databases: { store, users: [store, erpUser] },
     databaseProxy: proxy,

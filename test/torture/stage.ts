@@ -12,7 +12,7 @@ import type { Announcement, PastLife } from './history.js';
 import { longestText } from './judge-erp.js';
 import { type Network, startNetwork } from './network.js';
 import { Operator } from './operator.js';
-import { type Plan, type Worker, workers } from './plan.js';
+import { isOfNodes, type Plan, type Worker, workers } from './plan.js';
 import type { RedisOfRun } from './redis-faults.js';
 import { leaseSeconds, settingsOf } from './settings-of-run.js';
 import { type Databases, makeDatabases } from './stage-databases.js';
@@ -33,7 +33,9 @@ export interface Stage extends Databases {
   readonly sandbox: Sandbox;
   /** Between each daemon and the service, and between it and the commands. */
   readonly proxies: Record<Worker | 'operator', Network>;
-  /** Null where one daemon delivers at a time. */
+  /** A way to the service under another address, which no node may go. */
+  readonly elsewhere: Network;
+  /** Null where one daemon delivers at a time, or Redis is left out. */
   readonly redis: RedisOfRun | null;
   readonly server: DatabaseServer | null;
   readonly storeFile: string;
@@ -59,6 +61,10 @@ export interface Stage extends Databases {
   exportedAtMs: number | null;
   /** The time on the machine's clock; null if it is the true time. */
   readonly clock: WallClock | null;
+  /** Processes whose clock on the wall was not that of the others, and its lead. */
+  readonly clocksApart: Map<number, number>;
+  /** Processes of machines that were suspended, and when they went on. */
+  readonly resumed: { pid: number; atMs: number }[];
   /** Events that a daemon has taken. */
   readonly announced: Announcement[];
   /** The names of forgotten customers. */
@@ -120,6 +126,7 @@ async function build(
   };
   const toService = () => proxyTo(sandbox.port);
   const proxies = { A: await toService(), B: await toService(), C: await toService(), operator: await toService() };
+  const elsewhere = await toService();
   const redis = plan.dispatcher === 'cluster' ? await redisOfRun(proxyTo, closers) : null;
   const storeFile = join(folder, 'waybill.sqlite');
   const witnessFile = join(folder, 'witness', 'witness.json');
@@ -140,10 +147,11 @@ async function build(
   const settings = { ...settingsOf(plan, sandbox.url), ...others, store: { ...store, witnessFile } };
   if (plan.tellsBack) await writeFile(join(configDir, 'webhook-secret'), webhookSecret);
   await writeFile(join(configDir, 'local.yaml'), JSON.stringify(settings, null, 2));
-  const through = ({ port }: Network) => ({ ...env, WAYBILL_SERVICE_BASE_URL: `http://127.0.0.1:${port}` });
-  const environments = new Map(
-    workers.map((name) => [name as string, { ...through(proxies[name]), ...asNode(name, redis, folder) }]),
-  );
+  // Nodes have one address of the service, and each a way of its own.
+  const way = isOfNodes(plan) ? 'WAYBILL_SERVICE_PROXY_URL' : 'WAYBILL_SERVICE_BASE_URL';
+  const through = ({ port }: Network) => ({ ...env, [way]: `http://127.0.0.1:${port}` });
+  const nodeOf = (name: Worker) => (isOfNodes(plan) ? asNode(name, redis, folder) : {});
+  const environments = new Map(workers.map((name) => [name as string, { ...through(proxies[name]), ...nodeOf(name) }]));
   const coverage = new Coverage();
   const crew = new Crew(configDir, environments, leaseSeconds * 1000 + 700, watchdog);
   let order = 100_001;
@@ -153,6 +161,7 @@ async function build(
     coverage,
     sandbox,
     proxies,
+    elsewhere,
     redis,
     server,
     ...databases,
@@ -168,6 +177,8 @@ async function build(
     past: null,
     exportedAtMs: null,
     clock,
+    clocksApart: new Map(),
+    resumed: [],
     announced: [],
     forgotten: [],
     startedAtMs: Date.now(),
@@ -193,11 +204,12 @@ async function redisOfRun(
 
 /** The settings that make a daemon a node. All but the first have their witness apart, as on machines of their own. */
 function asNode(name: Worker, redis: RedisOfRun | null, folder: string): NodeJS.ProcessEnv {
-  if (redis === null) return {};
   return {
     WAYBILL_CLUSTER_NODE: name,
-    WAYBILL_CLUSTER_REDIS_HOSTS: JSON.stringify([`127.0.0.1:${redis.proxies[name].port}`]),
-    WAYBILL_CLUSTER_REDIS_PASSWORD: redis.server.password,
+    ...(redis && {
+      WAYBILL_CLUSTER_REDIS_HOSTS: JSON.stringify([`127.0.0.1:${redis.proxies[name].port}`]),
+      WAYBILL_CLUSTER_REDIS_PASSWORD: redis.server.password,
+    }),
     ...(name === 'A' ? {} : { WAYBILL_STORE_WITNESS_FILE: join(folder, `witness-${name}`, 'witness.json') }),
   };
 }

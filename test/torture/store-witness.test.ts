@@ -23,7 +23,7 @@ onAnyLab('the witness in a store', (kit) => {
     const lived = async (): Promise<Doctored> => {
       const rows = (sql: string) => kit.rows(sql) as Promise<never[]>;
       const store = { rows, change: async () => undefined, everything: async () => '', close: () => undefined };
-      const life = await readLife({ store, plan: drawPlan(1, 'sqlite'), clock: null });
+      const life = await readLife({ store, plan: drawPlan(1, 'sqlite'), clock: null, clocksApart: new Map() });
       return { ...soundHistory(), ...life };
     };
     lab.sandbox.setFaults([slowDown]);

@@ -8,7 +8,7 @@ import { webhookSecret } from './stage-tables.js';
 import { attemptsSql, type WitnessEvent, withEpochsInForce } from './store-witness.js';
 
 /** The means to read a store. */
-type StoreView = Pick<Stage, 'store' | 'plan' | 'clock'>;
+type StoreView = Pick<Stage, 'store' | 'plan' | 'clock' | 'clocksApart'>;
 
 /** Everything of a store that is judged, copied. */
 export async function readLife(stage: StoreView): Promise<Omit<PastLife, 'endedAtMs'>> {
@@ -24,7 +24,7 @@ export async function takeInterimHistory(stage: Stage): Promise<History> {
 
 /** All that was seen, when the daemons have ended. @param ends how they ended when they were told to stop */
 export async function takeHistory(stage: Stage, ends: readonly (number | string)[]): Promise<History> {
-  const { crew, databases, proxies, past } = stage;
+  const { crew, databases, proxies, past, elsewhere } = stage;
   const pidAt = (name: string, atMs: number) =>
     crew.shifts.findLast((shift) => shift.name === name && shift.startedAtMs <= atMs)?.pid ?? -1;
   return {
@@ -37,8 +37,14 @@ export async function takeHistory(stage: Stage, ends: readonly (number | string)
           (await proxies[name].arrivals()).map((arrival) => ({ ...arrival, pid: pidAt(name, arrival.atMs) })),
         ),
       )
-    ).flat(),
+    )
+      .flat()
+      .filter((arrival) => !leftWithResumption(stage, arrival)),
     operatorArrivals: await proxies.operator.arrivals(),
+    breaches: [
+      ...stage.breaches,
+      ...(await elsewhere.arrivals()).map(({ request }) => `a node that stands by sent ${request} to another address`),
+    ],
     erpTouched: await stage.erpTouched(),
     texts: [
       { where: 'the store', text: await stage.store.everything() },
@@ -55,6 +61,13 @@ export async function takeHistory(stage: Stage, ends: readonly (number | string)
     ends,
     endedByForce: crew.shifts.some((shift) => shift.reached && shift.end === 'SIGKILL'),
   };
+}
+
+/** A look at the store counts for 20 ms, so a request that was about to leave on a suspended machine may still go. */
+const stillKnownMs = 50;
+
+function leftWithResumption({ resumed }: Stage, { pid, atMs }: { pid: number; atMs: number }): boolean {
+  return resumed.some((one) => one.pid === pid && atMs >= one.atMs - 5 && atMs <= one.atMs + stillKnownMs);
 }
 
 const nothingDone = {
@@ -145,15 +158,14 @@ async function readDoings(stage: StoreView): Promise<Pick<Life, 'attempts' | 'ev
   const resumed = await store.rows<{ at: number }>(
     "SELECT at FROM audit_log WHERE event='resume' AND outcome='operator' ORDER BY id",
   );
+  const events = await readEvents(stage);
+  const read = numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at').map(withKnownId);
   return {
     // One that is its message has no id that says when it was made.
-    attempts: trueTimes(
-      stage,
-      numbers(attempts, 'id', 'message_id', 'number', 'epoch', 'intended_at', 'started_at').map(withKnownId),
-      'intended_at',
-      'started_at',
-    ).sort((a, b) => a.intended_at - b.intended_at || a.number - b.number),
-    events: await readEvents(stage),
+    attempts: trueTimes(stage, byOneClock(stage, read, events), 'intended_at', 'started_at').sort(
+      (a, b) => a.intended_at - b.intended_at || a.number - b.number,
+    ),
+    events,
     operated: trueTimes(stage, numbers(operated, 'message_id', 'at'), 'at'),
     resumedAt: resumed.map(({ at }) => stage.clock?.trueTime(Number(at)) ?? Number(at)),
   };
@@ -163,6 +175,19 @@ async function readEvents(stage: StoreView): Promise<WitnessEvent[]> {
   const events = await stage.store.rows<WitnessEvent>('SELECT * FROM torture_witness ORDER BY seq');
   const read = numbers(events, 'seq', 'at_ms', 'message_id', 'attempt_id', 'old_first_sent', 'new_first_sent', 'epoch');
   return trueTimes(stage, withEpochsInForce(read), 'old_first_sent', 'new_first_sent');
+}
+
+/** Attempts of nodes whose clock was not that of the others, with the times that others would have noted. */
+function byOneClock({ clocksApart }: StoreView, attempts: AttemptRow[], events: readonly WitnessEvent[]): AttemptRow[] {
+  const leads = new Map<number | null, number>();
+  for (const { what, text, epoch } of events)
+    for (const [pid, aheadMs] of clocksApart)
+      if (what === 'lease' && text?.endsWith(`:${pid}`)) leads.set(epoch, aheadMs);
+  return attempts.map((attempt) => {
+    const aheadMs = leads.get(attempt.epoch) ?? 0;
+    const { intended_at, started_at } = attempt;
+    return { ...attempt, intended_at: intended_at - aheadMs, started_at: started_at && started_at - aheadMs };
+  });
 }
 
 /** The times of the machine's clock are brought back to the true time, in which everything else is noted. */

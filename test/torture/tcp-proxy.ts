@@ -10,7 +10,10 @@ export interface Arrival {
   request: string;
 }
 
-/** A stretch of network that can be ill-treated. It also counts the HTTP requests that a client sends into it. */
+/**
+ * A stretch of network that can be ill-treated, or an HTTP proxy: then all tunnels lead to one place. It also counts the HTTP requests
+ * that a client sends into it.
+ */
 export interface TcpProxy {
   readonly port: number;
   readonly arrivals: Arrival[];
@@ -46,12 +49,12 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     else if (delayMs > 0) setTimeout(work, delayMs);
     else work();
   };
-  const join = (from: Socket, to: Socket, look?: (piece: Buffer) => void) => {
+  /** @param look called with each piece; true: it goes no further */
+  const join = (from: Socket, to: Socket, look: (piece: Buffer) => boolean) => {
     sockets.add(from);
     from.setNoDelay(true);
     from.on('data', (piece) => {
-      look?.(piece);
-      pass(() => void (to.writable && to.write(piece)));
+      if (!look(piece)) pass(() => void (to.writable && to.write(piece)));
     });
     from.on('end', () => pass(() => to.end()));
     from.on('error', () => undefined);
@@ -63,11 +66,20 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   const server = createServer({ allowHalfOpen: true }, (near) => {
     const far = connect({ ...target, allowHalfOpen: true });
     join(near, far, (piece) => {
+      const start = piece.toString('latin1', 0, 200);
+      if (start.startsWith('CONNECT ')) {
+        pass(() => void (near.writable && near.write('HTTP/1.1 200 Connection established\r\n\r\n')));
+        return true;
+      }
       waiting.add(near);
-      const [, request] = requestLine.exec(piece.toString('latin1', 0, 200)) ?? [];
+      const [, request] = requestLine.exec(start) ?? [];
       if (request) arrivals.push({ monotonicMs: performance.now(), atMs: Date.now(), request });
+      return false;
     });
-    join(far, near, () => waiting.delete(near));
+    join(far, near, () => {
+      waiting.delete(near);
+      return false;
+    });
     near.on('close', () => waiting.delete(near));
     far.on('error', () => near.resetAndDestroy());
   });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { isFullMatrix } from '../store/stores.js';
+import { isOfNodes } from './plan.js';
 import { seedsThatCatch } from './planted-bugs.js';
 import { torture } from './run-torture.js';
 
@@ -25,7 +26,7 @@ describe('torture', function () {
   if (isFullMatrix)
     for (const { store, dispatcher, seeds } of seedsThatCatch())
       it(`breaks no promise on the seeds that catch planted bugs: ${store}, ${dispatcher}`, async () => {
-        const report = await torture({ seeds, store, dispatcher, parallel: dispatcher === 'cluster' ? 1 : 2 });
+        const report = await torture({ seeds, store, dispatcher, parallel: isOfNodes({ dispatcher }) ? 1 : 2 });
         expect(report.failures).to.deep.equal([]);
       });
 });

@@ -4,6 +4,7 @@ import { checkStatus } from '../../../../src/daemon/check-status.js';
 import { readStatus } from '../../../../src/daemon/read-status.js';
 import { describeStatus } from '../../../../src/daemon/status-lines.js';
 import { alertChanges } from '../../../../src/daemon/watch-alerts.js';
+import { readiness } from '../../../../src/desk/monitoring/readiness.js';
 import type { Fact } from '../../../../src/model/facts/fact.js';
 import { outside } from '../../../../src/model/outside.js';
 import type { JobContext } from '../../../../src/ops/job-context.js';
@@ -374,6 +375,7 @@ onServers('nodes of a cluster', (store) => {
     await waitFor('the other one to lead', async () => (second.lease.leads && !first.lease.leads ? true : null));
     await waitFor('all to be delivered', async () => ((await open()) === 0 ? true : null), 30_000);
     expect(a.client.rateLimiter.share.isNothing).to.equal(true);
+    expect([await readiness(a.context), await readiness(b.context)]).to.deep.equal([['node clock'], []]);
     expect(await health())
       .to.have.property('text')
       .that.includes('400 s behind that of the store, so it sends nothing');
@@ -407,6 +409,7 @@ onServers('nodes of a cluster', (store) => {
     await waitFor('it to give its places up', async () => (b.client.rateLimiter.share.isNothing ? true : null));
     await waitFor('the other one to lead', async () => (first.lease.leads ? true : null));
     expect(await nodeNamed('b')).to.include({ rests: 'credential', leads: false, state: 'at work' });
+    expect([await readiness(a.context), await readiness(b.context)]).to.deep.equal([[], ['node credential']]);
     const { level, text } = await health(a);
     expect(level).to.equal('WARNING');
     expect(text).to.match(
@@ -420,6 +423,7 @@ onServers('nodes of a cluster', (store) => {
     expect(refused(), 'it does not knock again').to.equal(knocks);
     await first.leave();
     await waitFor('it to be what all have met', async () => (await pausesNow())[0]?.cause === 'credential' || null);
+    expect(await readiness(b.context)).to.deep.equal(['credential']);
     await second.leave();
     expectOnceWithinLimit(a, (await a.expectedOrders()).size);
   });
@@ -439,6 +443,7 @@ onServers('nodes of a cluster', (store) => {
     proxy.trouble = 'reset';
     proxy.cut();
     await waitFor('it to rest', async () => (await nodeNamed('b')).rests === 'outage' || null);
+    expect([await readiness(a.context), await readiness(b.context)]).to.deep.equal([[], ['node outage']]);
     expect(await pausesNow()).to.deep.equal([]);
     expect((await health(a)).text).to.match(
       /^Node b does not reach the service: .* Delivery goes on from a\. Check the network/,
@@ -465,6 +470,7 @@ onServers('nodes of a cluster', (store) => {
     a.sandbox.setFaults([{ kind: 'status', status: 503 }]);
     const [first, second] = [await start(a), await start(b)];
     await waitFor('all to be paused', async () => (await pausesNow()).some(({ cause }) => cause === 'outage') || null);
+    expect(await readiness(a.context), 'the service is away').to.deep.equal([]);
     expect(nodeTroubles(await kit.store.read('look', viewNodes))).to.deep.equal([]);
     expect((await health(a)).text).to.include('Everything that talks to the service is paused (outage)');
     a.sandbox.clearFaults();
@@ -486,6 +492,7 @@ onServers('nodes of a cluster', (store) => {
     expect(said).to.include('twin, node a, stands by: another process has its name (since ');
     expect(said).to.include('b, node b, stands by: node a has other service.baseUrl (since ');
     expect(said, 'it was never a node').not.to.include('has left');
+    expect([await readiness(a.context), await readiness(twin.context)]).to.deep.equal([[], ['node standby']]);
     const troubles = async () => nodeTroubles(await kit.store.read('look', viewNodes)).map(({ cause }) => cause);
     expect(await troubles()).to.deep.equal([]);
     await kit.rows("UPDATE lease SET since_at=since_at-61000 WHERE name LIKE 'standby/%'");
