@@ -26,6 +26,11 @@ export function describeCommand(name: string, summary: string, example: string):
     .addHelpText('after', `\nExample:\n  ${example}`);
 }
 
+/** Holds in --json, also by their name of the version before, which scripts may read. */
+export function namedHolds<Hold>(holds: readonly Hold[]): { holds: readonly Hold[]; brakes: readonly Hold[] } {
+  return { holds, brakes: holds };
+}
+
 /** As `describeCommand`, for a command that prints data. */
 export function jsonCommand(name: string, summary: string, example: string): Command {
   return describeCommand(name, summary, example).option('--json', 'print JSON on stdout');

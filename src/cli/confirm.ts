@@ -31,7 +31,7 @@ interface ConfirmOptions {
 export function confirmCommand(): Command {
   return jsonCommand(
     'confirm',
-    'Show the updates and removals that a brake holds, and send, adopt or discard them; or the invoices that a brake keeps on the list, and take them off.',
+    'Show the updates and removals on hold, and send, adopt or discard them; or the invoices that a hold keeps on the list, and take them off.',
     'waybill confirm --dry-run',
   )
     .addArgument(
@@ -84,7 +84,7 @@ async function confirmHeldOf(
   const subject = defined({ entity, source: app.source, records });
   const preview = await actions[name].preview(context, subject, { first: false });
   if (!what && (await app.store.read('look for held invoices', isDropHeld)))
-    app.output.line('A brake keeps invoices on the list: waybill confirm invoices --dry-run');
+    app.output.line('A hold keeps invoices on the list: waybill confirm invoices --dry-run');
   return carryOut(app, name, preview, choices);
 }
 

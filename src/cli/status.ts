@@ -7,7 +7,7 @@ import { type Ago, agoFormatter, describeStatus } from '../daemon/status-lines.j
 import { shorten } from '../operator/format.js';
 import { messageStates } from '../outbound/outbox/message.js';
 
-import { type CommandApp, type CommonOptions, inApp, jsonCommand, positiveInteger } from './command.js';
+import { type CommandApp, type CommonOptions, inApp, jsonCommand, namedHolds, positiveInteger } from './command.js';
 import { Output } from './terminal/output.js';
 import { stopSignal } from './terminal/stop-signal.js';
 import { hideFromErrors, readerLeft } from './terminal/streams.js';
@@ -83,7 +83,7 @@ async function showStatus(app: CommandApp): Promise<void> {
   const { output, context } = app;
   const status = await statusOf(app);
   const result = checkStatus(status);
-  output.jsonWithTimes({ ...result, ...status });
+  output.jsonWithTimes({ ...result, ...status, ...namedHolds(status.holds) });
   const { time } = output;
   const nowMs = context.nowMs();
   output.rows(17, describeStatus(status, { settings: app.settings, nowMs, time }));

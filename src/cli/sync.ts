@@ -13,6 +13,7 @@ import {
   inApp,
   jsonCommand,
   limitOption,
+  namedHolds,
   type Plural,
   parseRange,
   pluralArgument,
@@ -161,7 +162,7 @@ async function reportSync(
   // A first pass touches hundreds of records: JSON names as many as the table, unless they were asked for by name.
   const named = capture && {
     ...capture,
-    brakes: capture.brakes.map((brake) => tell(brake)),
+    ...namedHolds(capture.holds.map((hold) => tell(hold))),
     touched: keys ? capture.touched : mostTelling(capture.touched),
   };
   output.json({ environment, dryRun, ...result, capture: named, ...excluded });
@@ -203,7 +204,7 @@ function codeOf({ capture, deliver, pull, writeBack, open }: SyncResult): number
 
 function printCapture(output: Output, capture: CaptureResult, dryRun: boolean, settings: Settings): void {
   const { captured, removed, read, unchanged, parked, waiting } = capture;
-  const { skipped, skippedLines, brakes, stopped, touched } = capture;
+  const { skipped, skippedLines, holds, stopped, touched } = capture;
   const { settleSeconds } = settings.orders;
   const verb = dryRun ? 'Would capture' : 'Captured';
   const removals = removed.orders + removed.customers;
@@ -226,8 +227,8 @@ function printCapture(output: Output, capture: CaptureResult, dryRun: boolean, s
       ({ source, reason }) =>
         `Source ${source || 'default'} could not be read, and the others were: ${output.tell(reason)}`,
     ),
-    ...brakes.map((brake) =>
-      dryRun ? `Would be held: ${tell(brake)}` : `Held: ${tell(brake)}. Look at them: waybill confirm --dry-run`,
+    ...holds.map((hold) =>
+      dryRun ? `Would be held: ${tell(hold)}` : `Held: ${tell(hold)}. Look at them: waybill confirm --dry-run`,
     ),
     ...skipped
       .slice(0, shownRecords)

@@ -19,7 +19,7 @@ import { countAdoptions } from '../outbound/outbox/adoptions.js';
 import { firstSentBefore, keyLifetimeMs } from '../outbound/outbox/idempotency-key.js';
 import { openAlerts } from '../store/alerts.js';
 import { readClockDoubt } from '../store/elapsed-time.js';
-import { type JobRun, listJobRuns, readBrakes, readCursor } from '../store/job-runs.js';
+import { type JobRun, listJobRuns, readCursor, readHolds } from '../store/job-runs.js';
 import { listPauses } from '../store/lane-pauses.js';
 import { readLease } from '../store/lease.js';
 import { byThisClock, viewNodes } from '../store/nodes.js';
@@ -88,8 +88,8 @@ export async function readStatus(tx: Tx, settings: Settings, erpIdentity: string
     /** Records that the service had already; `open`: with differences that await review. */
     adopted: await countAdoptions(tx),
     /** Sources whose updates and removals are all held, until a person says `waybill confirm` or the cause is gone. */
-    brakes: await readBrakes(tx),
-    /** Invoices that a brake keeps on the list, until a person says `waybill confirm invoices` or pulls meet them. */
+    holds: await readHolds(tx),
+    /** Invoices that a hold keeps on the list, until a person says `waybill confirm invoices` or pulls meet them. */
     heldInvoices: (await listHeldInvoices(tx, 1)).count,
     /** Why messages are parked, the most frequent reasons first. */
     parkedReasons: isBounded

@@ -155,15 +155,15 @@ function cursorInWords({ changedAt, sweptAt }: Status['cursors']['order'], ago: 
   return `changes up to ${upTo}; everything: ${ago(sweptAt)}`;
 }
 
-function heldInWords({ brakes, outbox, heldInvoices }: Status): MaybeText[] {
+function heldInWords({ holds, outbox, heldInvoices }: Status): MaybeText[] {
   const held = outbox.parked.find(({ parkClass }) => parkClass === 'held')?.count ?? 0;
   return [
-    ...brakes.map(
+    ...holds.map(
       ({ entity, source = '', reason }) =>
         `all updates and removals of ${entity}s${source && ` of ${source}`}: ${tell(reason)}`,
     ),
     held > 0 && `${held} ${held === 1 ? 'change waits' : 'changes wait'} for a person`,
-    (held > 0 || brakes.length > 0) && 'look: waybill confirm --dry-run; then: waybill confirm',
+    (held > 0 || holds.length > 0) && 'look: waybill confirm --dry-run; then: waybill confirm',
     heldInvoices > 0 &&
       `${heldInvoices} ${heldInvoices === 1 ? 'invoice is missing from the service’s list and stays' : 'invoices are missing from the service’s list and stay'} on ours; look: waybill confirm invoices --dry-run`,
   ];

@@ -1,7 +1,7 @@
 import type { Settings } from '../config/settings.js';
 import { goLiveProblem } from '../outbound/deliver/go-live.js';
 import { QuietClock } from '../outbound/deliver/quiet-hours.js';
-import { readBrakes } from '../store/job-runs.js';
+import { readHolds } from '../store/job-runs.js';
 import { listPauses } from '../store/lane-pauses.js';
 import type { Tx } from '../store/store.js';
 import { countUpTo } from './lists/browse.js';
@@ -10,7 +10,7 @@ export type Standstill = Awaited<ReturnType<typeof readStandstill>>;
 
 export const holdsDelivery = ({ lane }: { lane: string }) => lane === 'deliver' || lane === 'service';
 
-/** Everything that stands still: pauses, brakes, and a delivery that may not begin yet. A few rows. */
+/** Everything that stands still: pauses, holds, and a delivery that may not begin yet. A few rows. */
 export async function readStandstill(
   tx: Tx,
   settings: Settings,
@@ -20,7 +20,7 @@ export async function readStandstill(
   const pauses = all.filter(({ cause, until_at }) => cause === 'outage' || until_at === null || until_at > nowMs);
   return {
     pauses,
-    brakes: await readBrakes(tx),
+    holds: await readHolds(tx),
     notLive: await goLiveProblem(tx, settings, erpIdentity),
     /** Messages behind a pause of delivery; null: none holds it. */
     waiting: pauses.some(holdsDelivery) ? await countUpTo(tx, { states: ['pending', 'in_doubt'] }) : null,

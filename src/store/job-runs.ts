@@ -175,7 +175,7 @@ export interface SourceMarks {
   /** Rows that the last sweep read; null: never swept. */
   sweptRows: number | null;
   /** Null: nothing is wrong. */
-  brake: SourceFact | null;
+  hold: SourceFact | null;
 }
 
 export async function readMarks(tx: Tx, name: CursorName): Promise<SourceMarks> {
@@ -191,9 +191,9 @@ export async function readMarksOf(tx: Tx, names: readonly CursorName[]): Promise
   );
   return names.map((wanted) => {
     const row = rows.find(({ name }) => name === wanted);
-    if (!row) return { highChangedAt: null, highKey: null, sweptRows: null, brake: null };
+    if (!row) return { highChangedAt: null, highKey: null, sweptRows: null, hold: null };
     const { name, brakeCode, brakeData, ...marks } = row;
-    return { ...marks, brake: factOf<SourceFact>(brakeCode, brakeData) };
+    return { ...marks, hold: factOf<SourceFact>(brakeCode, brakeData) };
   });
 }
 
@@ -203,12 +203,12 @@ export async function writeMarks(tx: Tx, name: CursorName, marks: SourceMarks): 
     high_changed_at: marks.highChangedAt,
     high_key: marks.highKey,
     swept_rows: marks.sweptRows,
-    ...factRow('brake', marks.brake),
+    ...factRow('brake', marks.hold),
   };
   await upsertRows(tx, 'capture_cursor', ['name'], [row]);
 }
 
-export async function readBrakes(tx: Tx): Promise<{ entity: Entity; source?: string; reason: SourceFact }[]> {
+export async function readHolds(tx: Tx): Promise<{ entity: Entity; source?: string; reason: SourceFact }[]> {
   const rows = await tx.rows<{ name: CursorName; brakeCode: string; brakeData: string }>(
     'SELECT name, brake_code, brake_data FROM capture_cursor WHERE brake_code IS NOT NULL ORDER BY name',
   );
@@ -221,10 +221,10 @@ export async function readBrakes(tx: Tx): Promise<{ entity: Entity; source?: str
 
 /**
  * A person looked: the source is right as it is. The next pass takes its marks anew, and reads all that was passed over while the
- * brake stood. @param shown the reason that the person saw: what came since is another question
+ * hold stood. @param shown the reason that the person saw: what came since is another question
  */
-export async function clearBrake(tx: Tx, name: CursorName, shown: SourceFact): Promise<boolean> {
-  // The lock waits for a pass that puts another brake on at this moment.
+export async function clearHold(tx: Tx, name: CursorName, shown: SourceFact): Promise<boolean> {
+  // The lock waits for a pass that puts another hold on at this moment.
   const [row] = await tx.rows<{ brakeCode: string | null; brakeData: string | null }>(
     `SELECT brake_code, brake_data FROM capture_cursor WHERE name=?${tx.forUpdate}`,
     [name],

@@ -66,7 +66,7 @@ type SettingsHashes = Partial<Record<SettingsPart, string>>;
 export type WayCause = 'credential' | 'outage';
 
 /** Why a node that is there sends nothing, while others may. `clock`: others would miscount what it sent. */
-type RestCause = 'clock' | WayCause;
+export type RestCause = 'clock' | WayCause;
 
 /** A node as people see it. */
 export interface NodeView {

@@ -221,7 +221,7 @@ function describeNext(
 }
 
 /** `It …`: the reason of a change or a removal that is not due before its scan has ended. */
-const waitsForScan = 'waits for the end of the scan that found it, which shows whether a brake holds it';
+const waitsForScan = 'waits for the end of the scan that found it, which shows whether it is put on hold';
 
 /** `; …`: what an open message waits for, or nothing where it is due. */
 function nextInWords(
@@ -346,6 +346,6 @@ export const parkClassInWords = {
   unmapped: 'unmapped: its row could not be mapped to a record',
   refused: 'refused: the service said no; nothing took effect',
   conflict: 'conflict: something exists at the service under its key or code',
-  held: 'held: a brake asks a person to look first; nothing was sent',
+  held: 'on hold until a person has looked; nothing was sent',
   unproven: 'unproven: it may exist at the service, and Waybill cannot prove either',
 };

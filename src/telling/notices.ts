@@ -19,14 +19,14 @@ function waitingInWords(count: number): string {
 }
 
 /** Why something stands still, for the head of every page. Pure. */
-export function tellNotices({ pauses, brakes, notLive, waiting }: Standstill, reader: Reader): Notice[] {
+export function tellNotices({ pauses, holds, notLive, waiting }: Standstill, reader: Reader): Notice[] {
   const behind = waiting === null ? '' : ` ${waitingInWords(waiting)}`;
   return [
     ...pauses.map((pause) => ({
       text: `${tellPause(pause, reader)}. By ${pause.actor}.${holdsDelivery(pause) ? behind : ''}`,
       end: pause.until_at === null ? `waybill resume ${laneArguments(pause.lane)} --reason "…"` : null,
     })),
-    ...brakes.map(({ entity, source = '', reason }) => ({
+    ...holds.map(({ entity, source = '', reason }) => ({
       text: `All updates and removals of ${entity}s${source && ` of source ${source}`} are held: ${tell(reason, reader)}`,
       end: 'waybill confirm --dry-run',
     })),

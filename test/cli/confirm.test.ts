@@ -127,7 +127,7 @@ describe('waybill confirm', () => {
       expect((await waybill('audit', '--event', 'operator')).stdout).to.contain('confirm_drop');
     });
 
-    it('is the only way: outbox retry lets nothing go that a brake holds', async () => {
+    it('is the only way: outbox retry lets nothing go that is on hold', async () => {
       await fill();
       await waybill('outbox', 'retry', '--state', 'parked', '--reason', 'again', '--yes');
       expect((await states()).map(({ state }) => state)).to.deep.equal(['parked', 'parked']);

@@ -89,29 +89,29 @@ describe('waybill status', () => {
       expect(status.lastPull).to.include({ outcome: 'unproven', isProven: false, pages: 6, missed: 4 });
     });
 
-    it('shows what a brake holds, and what to say', async () => {
+    it('shows what is on hold, and what to say', async () => {
       const evidence = { code: 'highest_key_fell', found: outside('15'), before: outside('17') } as const;
-      const brake = { code: 'source_restored', evidence } as const;
+      const hold = { code: 'source_restored', evidence } as const;
       await installation.capture({ entity: 'order', sourceKey: '1' });
-      await installation.app.store.transaction('put a brake on', async (tx) => {
-        await writeMarks(tx, 'order', { highChangedAt: null, highKey: '17', sweptRows: 17, brake });
+      await installation.app.store.transaction('put it on hold', async (tx) => {
+        await writeMarks(tx, 'order', { highChangedAt: null, highKey: '17', sweptRows: 17, hold });
         await tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='held'`);
       });
       const { stdout } = await waybill('status');
       expect(stdout).to.match(
         /Held +all updates and removals of orders: the ERP seems to have been restored from a backup: its highest key is 15, and it was 17\n +1 change waits for a person\n +look: waybill confirm --dry-run/,
       );
-      expect((await json('status')).brakes).to.deep.equal([
+      expect((await json('status')).holds).to.deep.equal([
         {
           entity: 'order',
-          reason: tell(brake),
+          reason: tell(hold),
           reasonCode: 'source_restored',
           reasonData: {
             evidence: tell(evidence),
             evidenceCode: 'highest_key_fell',
             evidenceData: { found: '15', before: '17' },
           },
-          reasonRemedy: remedyFor(brake),
+          reasonRemedy: remedyFor(hold),
         },
       ]);
     });

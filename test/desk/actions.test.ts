@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Desk } from '../../src/desk/desk.js';
 import { legacy } from '../../src/model/facts/fact.js';
-import { readBrakes } from '../../src/store/job-runs.js';
+import { readHolds } from '../../src/store/job-runs.js';
 import { forged } from '../support/forged.js';
 import { type Lab, onAnyLab } from '../support/jobs/job-lab.js';
 import { type Answer, Browser, deskSettings, openDesk } from './desk-client.js';
@@ -30,7 +30,7 @@ onAnyLab('actions at the desk', (kit) => {
     const rows = await kit.rows('SELECT source_key, state FROM outbox_message ORDER BY id');
     return Object.fromEntries(rows.map((row) => [row.source_key, row.state]));
   };
-  const brakes = async () => (await lab.context.store.read('read the brakes', readBrakes)).length;
+  const holds = async () => (await lab.context.store.read('read the holds', readHolds)).length;
   const audit = () =>
     kit.rows("SELECT outcome, source_key, actor, detail FROM audit_log WHERE event='operator' ORDER BY id");
 
@@ -177,11 +177,11 @@ onAnyLab('actions at the desk', (kit) => {
     expect((await rita.open('customer/c%201')).body).not.to.contain('value="forget"');
   });
 
-  it('show of what a brake holds the values that would change', async () => {
-    await park('7', 'a brake', {
+  it('show of what is on hold the values that would change', async () => {
+    await park('7', 'a hold', {
       operation: 'update',
       record: '{"number":"SO-7","items":[{"sku":"A","qty":1,"price":127500}]}',
-      parked: { parkClass: 'held', reason: legacy('a brake') },
+      parked: { parkClass: 'held', reason: legacy('a hold') },
     });
     await change(`INSERT INTO binding (entity, source_key, service_id, revision, generation, content_hash, mapping_fingerprint,
       acknowledged, acknowledged_at, folded_key) VALUES ('order','7','o-7',1,0,'h','m',
@@ -193,7 +193,7 @@ onAnyLab('actions at the desk', (kit) => {
       .and.not.to.contain('sku: A');
   });
 
-  it('take invoices off the list that a brake holds, but none that a pull has met since', async () => {
+  it('take invoices off the list that a hold keeps there, but none that a pull has met since', async () => {
     for (const nth of [1, 2, 3])
       await change(
         `INSERT INTO invoice (invoice_no, amount, due_date, status, first_listed_at, last_listed_at, drop_held_at)
@@ -217,10 +217,10 @@ onAnyLab('actions at the desk', (kit) => {
       .and.not.to.contain('held_invoices');
   });
 
-  it('release ten of what a brake holds first, and the others with the brake', async () => {
+  it('release ten of what is on hold first, and the others with the hold', async () => {
     for (let key = 1; key <= 12; key++)
-      await park(String(key), 'a brake: 12 of 12 changed', {
-        parked: { parkClass: 'held', reason: legacy('a brake: 12 of 12') },
+      await park(String(key), 'a hold: 12 of 12 changed', {
+        parked: { parkClass: 'held', reason: legacy('a hold: 12 of 12') },
       });
     await change(
       "INSERT INTO capture_cursor (name, brake_code, brake_data) VALUES ('order', 'source_drained', '{\"before\":40}')",
@@ -229,21 +229,21 @@ onAnyLab('actions at the desk', (kit) => {
     expect(few.body).to.contain('<span class="number">10</span> changes');
     await carryOut(few.path, 'to look');
     expect(await kit.rows("SELECT COUNT(*) AS n FROM outbox_message WHERE state='pending'")).to.deep.equal([{ n: 10 }]);
-    expect(await brakes(), 'the others are held still').to.equal(1);
+    expect(await holds(), 'the others are held still').to.equal(1);
     const rest = await preview('order/11', 'held_adopt');
     expect(rest.body, 'a create has no baseline')
       .to.contain('there is nothing to adopt')
       .and.to.contain('There is nothing to do.');
     const all = await preview('needs-a-person', 'held_discard');
     await carryOut(all.path, 'they are test orders');
-    expect(await brakes()).to.equal(0);
+    expect(await holds()).to.equal(0);
     expect(await kit.rows("SELECT COUNT(*) AS n FROM outbox_message WHERE state='discarded'")).to.deep.equal([
       { n: 2 },
     ]);
     expect((await audit()).map((line) => line.outcome)).to.deep.equal([
       ...Array(10).fill('confirm_send'),
       ...Array(2).fill('confirm_discard'),
-      'end_brake',
+      'end_hold',
     ]);
   });
 

@@ -37,7 +37,7 @@ const parked: readonly [key: string, parkClass: ParkClass, reason: string][] = [
   ['SO-2051', 'refused', 'HTTP 422: order SO-2051: customer C0007 is blocked'],
   ['SO-2060', 'unproven', 'No answer within 30 s at the last try, and the key may be forgotten'],
   ['SO-2070', 'conflict', 'HTTP 409: the key was used with other bytes'],
-  ['SO-2080', 'held', 'A pass would have changed 12 of 40 orders (capture.brake)'],
+  ['SO-2080', 'held', 'A pass would have changed 12 of 40 orders (capture.hold)'],
 ];
 
 /** Figures of a working day, minute by minute, and of a week: quiet at night, and an outage in between. */

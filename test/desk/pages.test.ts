@@ -71,7 +71,7 @@ onSqliteLabAnd('postgres', 'the pages of the desk', (kit) => {
     await lab.deliver();
     await lab.pull();
     for (const key of ['77', '78']) await park(key, 'HTTP 422: sku unknown');
-    await park('79', 'a brake', { parked: { parkClass: 'held', reason: legacy('a brake') } });
+    await park('79', 'a hold', { parked: { parkClass: 'held', reason: legacy('a hold') } });
     const { context, settings } = lab;
     const nowMs = context.nowMs();
     const status = await context.store.read('read the status', (tx) =>

@@ -148,12 +148,12 @@ const situations: Situation[] = [
     status: /They changed nothing. Either somebody forges them, or the secret was changed at the service/,
   },
   {
-    name: 'a brake holds changes',
+    name: 'changes are on hold',
     arrange: (lab) =>
       park(lab, '1', 'a pass would have changed 12 of 40 orders', {
         parked: { parkClass: 'held', reason: legacy('a pass would have changed 12 of 40 orders') },
       }),
-    record: [/held: a brake asks a person to look first; nothing was sent.*12 of 40/s, /waybill confirm --dry-run/],
+    record: [/on hold until a person has looked; nothing was sent.*12 of 40/s, /waybill confirm --dry-run/],
     status: /1 change waits for a person.*waybill confirm --dry-run/s,
   },
   {

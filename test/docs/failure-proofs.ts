@@ -194,7 +194,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
     ['outbound/capture/capture-removals.test.ts', 'waits for a person together with many others'],
     ['cli/confirm.test.ts', 'shows the list first: counts, fields, rows'],
-    ['cli/confirm.test.ts', 'is the only way: outbox retry lets nothing go that a brake holds'],
+    ['cli/confirm.test.ts', 'is the only way: outbox retry lets nothing go that is on hold'],
   ],
   'An order lost a line': [
     [
@@ -246,7 +246,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
       'is noticed also when more was entered than was lost before anybody looked',
     ],
     ['outbound/capture/restored-erp.test.ts', 'overwrites no customer with another who got the key'],
-    ['cli/status.test.ts', 'shows what a brake holds, and what to say'],
+    ['cli/status.test.ts', 'shows what is on hold, and what to say'],
     [
       'outbound/capture/capture-removals.test.ts',
       'is not meant when the ERP was restored from yesterday, and ids are used again',
@@ -285,7 +285,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
   'A table was empty for a minute': [
     ['outbound/capture/emptied-table.test.ts', 'changes nothing at the service: …'],
     [
-      'outbound/capture/source-brake.test.ts',
+      'outbound/capture/source-hold.test.ts',
       'ends by itself when rows are back, but a restored ERP waits for a person',
     ],
   ],
@@ -346,7 +346,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
     [
       'outbound/recovery/recover-proof.test.ts',
-      'no yes to a change that a brake held in a copy, whatever was sent since',
+      'no yes to a change that was on hold in a copy, whatever was sent since',
     ],
     [
       'outbound/recovery/recover-proof.test.ts',
@@ -359,7 +359,7 @@ export const failureProofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
     ['outbound/recovery/recover-doubts.test.ts', 'counts the updates for capture.maxUpdates'],
     ['outbound/recovery/recover-doubts.test.ts', 'holds what another mapping makes of them'],
-    ['outbound/recovery/recover-doubts.test.ts', 'sends none again that a brake had held'],
+    ['outbound/recovery/recover-doubts.test.ts', 'sends none again that was on hold'],
     ['e2e/go-live.test.ts', 'a lost store is held again, and after the confirmation there is no second record'],
     ['e2e/recover.test.ts', 'without any proof parks what may exist, so that nothing is made twice'],
     ['e2e/recover.test.ts', 'gets every binding back from an export, and sends every record once as an update'],

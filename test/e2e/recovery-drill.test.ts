@@ -258,8 +258,8 @@ describe('docs/recovery.md, typed after each disaster', function () {
       );
       await company.succeeds('sync');
       if (disaster === 'copy and ERP') {
-        const { brakes } = JSON.parse(await company.succeeds('status', '--json'));
-        if (brakes.length > 0) await company.type(linesUnder(disasters[disaster]));
+        const { holds } = JSON.parse(await company.succeeds('status', '--json'));
+        if (holds.length > 0) await company.type(linesUnder(disasters[disaster]));
       }
 
       const open = await company.parked();

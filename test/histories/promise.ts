@@ -147,7 +147,7 @@ function wrongOrder(row: OrderRow, held: object | null, last: MessageRow | undef
 function wrongOnRecord(world: World, messages: readonly MessageRow[]): string[] {
   const { service, desk } = world;
   const history = historyOf(world);
-  // A pass that ends with a brake holds what it wrote; and what a person decided needs no proof.
+  // A pass that ends with a hold keeps back what it wrote; and what a person decided needs no proof.
   const isHeld = (event: WitnessEvent) => event.old_state === 'pending' && event.text === 'held';
   // Only the service can say if a look-up proves anything.
   const decided = new Set(desk.touched);
@@ -157,7 +157,7 @@ function wrongOnRecord(world: World, messages: readonly MessageRow[]): string[] 
     ...check(world, 'within-the-limit'),
     ...check(world, 'legal-transitions', { events }),
     ...(world.hasPruned ? [] : check(world, 'every-request-has-its-attempt')),
-    ...(world.hasPruned ? [] : check(world, 'brakes-hold')),
+    ...(world.hasPruned ? [] : check(world, 'holds-are-kept')),
   ];
   const answers = new Map(service.arrivals.map((arrival) => [arrival.requestId, arrival]));
   for (const attempt of history.attempts) {
@@ -217,7 +217,7 @@ function historyOf({ kept, service }: World): History {
     operated: kept.rows(
       "SELECT message_id, at, outcome FROM audit_log WHERE event='operator' AND message_id IS NOT NULL",
     ),
-    // Here a brake is as good as its settings say elsewhere; what is asked is whether anything goes round it.
+    // Here a hold is as good as its settings say elsewhere; what is asked is whether anything goes round it.
     maxUpdates: Number.POSITIVE_INFINITY,
     removals: { maxRemovals: Number.POSITIVE_INFINITY },
     resumedAt: [],

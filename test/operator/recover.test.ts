@@ -189,7 +189,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
         );
         await lab.capture({ sweep: true });
         const [{ id }] = await kit.rows("SELECT id FROM outbox_message WHERE entity='order' AND state='pending'");
-        await kit.store.transaction('as a brake left it', (tx) =>
+        await kit.store.transaction('as a hold left it', (tx) =>
           tx.run(
             `UPDATE outbox_message SET ${forged.parked}, park_class='held', reason_code='legacy', reason_data='{"text":{"outside":"a reason"}}' WHERE id=?`,
             [id],
@@ -309,7 +309,7 @@ onSqliteLabAnd('mysql', 'a store that was lost', (kit) => {
   it('sends no create that was held or refused, because somebody may have let it go since', async () => {
     const lab = await kit.start({ customers: 1, orders: 4 });
     await lab.capture();
-    await kit.store.transaction('as brakes and the service left them', async (tx) => {
+    await kit.store.transaction('as holds and the service left them', async (tx) => {
       for (const [key, parkClass] of [
         ['1', 'held'],
         ['2', 'refused'],

@@ -60,7 +60,11 @@ const reworded: readonly (readonly [before: string, now: string])[] = [
   // That version had a time which meant that a change waits for the end of its scan, and recommended a retry that it refused.
   [
     'Next try at Invalid DateTime.',
-    'It waits for the end of the scan that found it, which shows whether a brake holds it.',
+    'It waits for the end of the scan that found it, which shows whether it is put on hold.',
+  ],
+  [
+    'held: a brake asks a person to look first; nothing was sent',
+    'on hold until a person has looked; nothing was sent',
   ],
   ['Invalid DateTime', 'when its scan ends'],
   ...[7, 9].map(

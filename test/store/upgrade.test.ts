@@ -11,7 +11,7 @@ import { isOutdated } from '../../src/outbound/deliver/profile-notices.js';
 import { openAlerts, raiseAlert } from '../../src/store/alerts.js';
 import { storeDataSource } from '../../src/store/data-source.js';
 import { factOf } from '../../src/store/fact-columns.js';
-import { clearBrake, listJobRuns, readBrakes, readMarks } from '../../src/store/job-runs.js';
+import { clearHold, listJobRuns, readHolds, readMarks } from '../../src/store/job-runs.js';
 import { migrations } from '../../src/store/migration-list.js';
 import { viewNodes } from '../../src/store/nodes.js';
 import { openStore, openStoreForReading } from '../../src/store/open-store.js';
@@ -136,7 +136,7 @@ onEveryStore('a store of the first schema', (kit) => {
     }
   });
 
-  it('keeps the brakes of sources and the waits of orders, and goes on by them', async () => {
+  it('keeps the holds of sources and the waits of orders, and goes on by them', async () => {
     const settings = await kit.emptyDatabase();
     const source = await storeDataSource(settings);
     keepMigrations(source, 1);
@@ -157,18 +157,18 @@ onEveryStore('a store of the first schema', (kit) => {
     await source.destroy();
     const { store } = await openStore(settings);
     try {
-      const brakes = await store.read('look', readBrakes);
-      const codes = brakes.map(({ entity, source: of, reason }) => [entity, of ?? '', reason.code, tell(reason)]);
+      const holds = await store.read('look', readHolds);
+      const codes = holds.map(({ entity, source: of, reason }) => [entity, of ?? '', reason.code, tell(reason)]);
       expect(codes).to.deep.equal([
         ['customer', '', 'source_drained', 'no row is eligible any more, and 40 were'],
         ['order', '', 'source_restored', restored],
         ['order', 'b', 'source_empty', 'the ERP has no rows any more, and it had some'],
       ]);
-      expect((await store.read('look', (tx) => readMarks(tx, 'customer.b'))).brake).to.equal(null);
-      // A person ends exactly the brake that was shown.
-      const [, shown] = brakes.map(({ reason }) => reason);
+      expect((await store.read('look', (tx) => readMarks(tx, 'customer.b'))).hold).to.equal(null);
+      // A person ends exactly the hold that was shown.
+      const [, shown] = holds.map(({ reason }) => reason);
       const clear = (name: 'order' | 'order.b') =>
-        store.transaction('end it', (tx) => clearBrake(tx, name, shown ?? { code: 'source_empty' }));
+        store.transaction('end it', (tx) => clearHold(tx, name, shown ?? { code: 'source_empty' }));
       expect([await clear('order.b'), await clear('order'), await clear('order')]).to.deep.equal([false, true, false]);
       const [waits] = await store.read('look', (tx) => tx.rows('SELECT reason_code, reason_data FROM unsettled'));
       const fact = factOf(waits?.reasonCode, waits?.reasonData);

@@ -87,7 +87,7 @@ export const doctored: Record<string, Record<string, (history: Doctored) => void
       h.ledger = { ...h.ledger, orders: [], deleted: [{ entity: 'order', id: 'o1', reference: 'A-1', key: 'k2' }] };
     },
   },
-  'brakes-hold': {
+  'holds-are-kept': {
     'three updates were let go where two are allowed': (h) => {
       h.events = [...h.events, ...released(3, 'update')];
     },

@@ -3,14 +3,9 @@ import type { Deed, DeedKind, Plan } from './plan.js';
 
 /**
  * @param sweeps whether what no changed-at tells of is found
- * @param brakesUpdates whether several edits at once are held for a person
+ * @param holdsUpdates whether several edits at once are held for a person
  */
-export function drawDeeds(
-  sweeps: boolean,
-  brakesUpdates: boolean,
-  spanMs: number,
-  random: SeededRandom,
-): Plan['deeds'] {
+export function drawDeeds(sweeps: boolean, holdsUpdates: boolean, spanMs: number, random: SeededRandom): Plan['deeds'] {
   const kinds: readonly [DeedKind, ...DeedKind[]] = [
     'new-order',
     'new-order',
@@ -66,6 +61,6 @@ export function drawDeeds(
   }
   if (random.chance(50)) deeds.push({ atMs: random.between(1_500, spanMs), deed: draw('correct-bad-row') });
   // Late, when most of the orders are acknowledged.
-  if (brakesUpdates) deeds.push({ atMs: random.between(2_500, spanMs), deed: draw('edit-orders') });
+  if (holdsUpdates) deeds.push({ atMs: random.between(2_500, spanMs), deed: draw('edit-orders') });
   return deeds.sort((a, b) => a.atMs - b.atMs);
 }

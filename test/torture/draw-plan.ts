@@ -45,7 +45,7 @@ export function drawPlan(seed: number, store: StoreKind, dispatcher: DispatcherK
   // Only a process that is told to stop comes to the point where it lets go.
   if (points.includes('before-lease-release'))
     faults.push({ atMs: random.between(1_500, 2_500), fault: { kind: 'process-stop' } });
-  const brakesUpdates = seed % 3 === 2;
+  const holdsUpdates = seed % 3 === 2;
   const plan = drawMore({
     seed,
     store,
@@ -80,12 +80,12 @@ export function drawPlan(seed: number, store: StoreKind, dispatcher: DispatcherK
     mixUps,
     orderKey: orderKeyFor(mixUps),
     removals,
-    maxUpdates: brakesUpdates ? 2 : 200,
+    maxUpdates: holdsUpdates ? 2 : 200,
     clockAheadMs: null,
     tellsBack: false,
     storeFault,
     traps,
-    deeds: drawDeeds(sweeps, brakesUpdates, spanMs, random),
+    deeds: drawDeeds(sweeps, holdsUpdates, spanMs, random),
     faults: faults.sort((a, b) => a.atMs - b.atMs),
   });
   return isOfNodes(plan) ? drawCluster(plan, spanMs) : plan;

@@ -5,7 +5,7 @@ import { livesOf } from './lives.js';
  * No pass lets go more updates or removals by itself than the settings say, and nothing goes out before its pass has
  * let it go. A held change goes when a person has confirmed it.
  */
-export function brakesHold(history: History): string[] {
+export function holdsAreKept(history: History): string[] {
   const most = { update: history.maxUpdates, removal: history.removals.maxRemovals };
   return livesOf(history).flatMap((life) => [
     ...letGoAtOnce(life, most),
@@ -29,7 +29,7 @@ function letGoAtOnce({ events }: Life, most: { update: number; removal: number }
   });
 }
 
-/** Whoever claims what waits for the end of its pass goes round the brake. */
+/** Whoever claims what waits for the end of its pass goes round the hold. */
 function sentBeforeLetGo({ events }: Life): string[] {
   return events.flatMap(({ what, entity, source_key: key, message_id: id, new_state: to, old_waits_for: waitsFor }) =>
     what === 'message-changed' && to === 'sending' && waitsFor === 'scan'

@@ -1,5 +1,5 @@
-import { brakesHold } from './brakes-hold.js';
 import type { History } from './history.js';
+import { holdsAreKept } from './holds-are-kept.js';
 import { oneRecordOneIdentity } from './identity-invariants.js';
 import {
   everyRowAccountedFor,
@@ -36,7 +36,7 @@ export const invariants: Record<string, (history: History) => string[]> = {
   'every-row-accounted-for': everyRowAccountedFor,
   'service-equals-erp': serviceEqualsErp,
   'removals-as-configured': removalsAsConfigured,
-  'brakes-hold': brakesHold,
+  'holds-are-kept': holdsAreKept,
   'one-key-one-body': oneKeyOneBody,
   'one-create-key-per-record': oneCreateKeyPerRecord,
   'every-request-has-its-attempt': everyRequestHasItsAttempt,

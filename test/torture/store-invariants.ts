@@ -117,7 +117,7 @@ function illegalTransitions(history: History, { events, attempts, operated }: Li
     }
     const { old_state: from, new_state: to, message_id: id } = event;
     const isRecovery = isRecovered && from === 'pending' && (to === 'in_doubt' || to === 'parked');
-    // A brake holds what was never sent.
+    // A hold keeps back what was never sent.
     const isHeld = from === 'pending' && to === 'parked' && event.text === 'held' && event.new_first_sent === null;
     // A customer in conflict may be one that the service has already: it is asked for by its code.
     const isAsked = from === 'parked' && to === 'sending' && asked.has(id);

@@ -22,6 +22,7 @@ import {
   inApp,
   jsonCommand,
   limitOption,
+  namedHolds,
   parseRange,
   UsageError,
 } from '../command.js';
@@ -205,14 +206,15 @@ async function repairAndShow(
     bar.stop();
     const { capture, deliver, open } = sync;
     const movedOn = left.reduce((sum, { why }) => sum + (why.code === 'moved_on' ? why.records : 0), 0);
-    const { captured = null, removed = null, held = 0, brakes = [], stopped = null } = capture ?? {};
-    const repaired = { captured, removed, held, brakes: brakes.map((brake) => tell(brake)), open, left: movedOn };
+    const { captured = null, removed = null, held = 0, holds = [], stopped = null } = capture ?? {};
+    const inWords = namedHolds(holds.map((hold) => tell(hold)));
+    const repaired = { captured, removed, held, ...inWords, open, left: movedOn };
     output.json({ ...summary, plan, repaired });
     output.lines(
       captured &&
         removed &&
         `Captured ${captured.orders} orders and ${captured.customers} customers, and the removal of ${removed.orders + removed.customers}.`,
-      ...brakes.map((brake) => `Held: ${tell(brake)}. Look at them: waybill confirm --dry-run`),
+      ...holds.map((hold) => `Held: ${tell(hold)}. Look at them: waybill confirm --dry-run`),
       movedOn > 0 && `${movedOn} had moved on meanwhile and were left alone.`,
       stopped && `Capture stopped: ${output.tell(stopped.reason)}`,
       deliver?.stopped ? `Delivery stopped: ${output.tell(deliver.stopped)}` : null,

@@ -1,7 +1,7 @@
 import { type Fate, planResync, type ResyncPlan } from '../../operator/reconcile/plan-resync.js';
 import { span } from '../../words/span.js';
 import { tell } from '../../words/words.js';
-import { type CommandApp, exitCode, type Plural } from '../command.js';
+import { type CommandApp, exitCode, namedHolds, type Plural } from '../command.js';
 import { progressBar } from '../terminal/progress-bar.js';
 import { stopSignal } from '../terminal/stop-signal.js';
 
@@ -22,7 +22,7 @@ export async function showResync(
     bar.stop();
     stop.release();
   }
-  output.json({ ...plan, brakes: plan.brakes.map((brake) => tell(brake)) });
+  output.json({ ...plan, ...namedHolds(plan.holds.map((hold) => tell(hold))) });
   const { customers, requests, seconds } = plan;
   output.table(
     ['count', plural],
@@ -33,7 +33,7 @@ export async function showResync(
     along > 0 && `${along} customers come along (${customers.new} new, ${customers.changed} changed).`,
     `Would update ${plan.updates} ${plural} and create ${plan.creates}. By field that changes:`,
     ...plan.fields.map(({ field, count }) => `  ${field}: ${count}`),
-    ...plan.brakes.map((brake) => `Would be held: ${tell(brake)}`),
+    ...plan.holds.map((hold) => `Would be held: ${tell(hold)}`),
     seconds === null
       ? `${requests} requests with what waits already; no limit is configured (service.limits).`
       : `${requests} requests with what waits already: ${span(seconds * 1000)} at the limit.`,
@@ -51,5 +51,5 @@ const fates: readonly (readonly [Fate, string])[] = [
   ['waiting', 'wait for their lines first'],
   ['inDoubt', 'in doubt: may have been sent, left to their next try'],
   ['parked', 'parked: a person decides (waybill outbox --state parked)'],
-  ['held', 'held by a brake (waybill confirm --dry-run)'],
+  ['held', 'on hold (waybill confirm --dry-run)'],
 ];

@@ -13,6 +13,7 @@ import {
   inApp,
   jsonCommand,
   limitOption,
+  namedHolds,
   repeatable,
   sourceOption,
   UsageError,
@@ -79,7 +80,7 @@ async function preview(app: CommandApp, { key, all, limit }: PreviewOptions): Pr
       const json = factsInWords(
         {
           ...found,
-          brakes: found.brakes.map((brake) => tell(brake)),
+          ...namedHolds(found.holds.map((hold) => tell(hold))),
           // Scripts may read the cause by its name of the version before.
           causes: found.causes.map((one) => ({ ...one, example: one.cause })),
           isStoreAbsent: app.isStoreAbsent,
@@ -97,14 +98,14 @@ async function preview(app: CommandApp, { key, all, limit }: PreviewOptions): Pr
   }
 }
 
-function codeOf({ orders, customers, ineligible, unknownKeys, causes, brakes, stopped }: Preview): number {
+function codeOf({ orders, customers, ineligible, unknownKeys, causes, holds, stopped }: Preview): number {
   if (unknownKeys.length > 0) {
     writeError(
       `waybill: no row of orders.query has the key ${unknownKeys.join(', ')}. A key is the ERP’s primary key, not the number that people know.`,
     );
     return exitCode.failed;
   }
-  const waits = orders.parked + customers.parked + ineligible.length + causes.length + brakes.length;
+  const waits = orders.parked + customers.parked + ineligible.length + causes.length + holds.length;
   return stopped || waits > 0 ? exitCode.waitsForPerson : exitCode.done;
 }
 
@@ -125,7 +126,7 @@ function printPreview(
   if (found.funnel) printCounts(output, found, settings, isPartial);
   printCauses(output, found);
   output.lines(
-    ...found.brakes.map((brake) => `Would be held: ${tell(brake)}`),
+    ...found.holds.map((hold) => `Would be held: ${tell(hold)}`),
     found.stopped && `Stopped: ${output.tell(found.stopped)}`,
     isStoreAbsent && 'There is no store yet, so everything counts as new.',
     'Nothing was stored or sent.',

@@ -56,12 +56,12 @@ export async function listInvoices(tx: Tx, limit: number): Promise<InvoiceSheet 
   return { ...due, creditNotes: await sheet(tx, 'credit', limit) };
 }
 
-/** The invoices that a brake keeps listed until a person confirms that they have left. */
+/** The invoices that a hold keeps listed until a person confirms that they have left. */
 export async function listHeldInvoices(tx: Tx, limit: number): Promise<InvoiceSheet> {
   return sheet(tx, 'held', limit);
 }
 
-/** One page of the list: invoices, credit notes, or rows that a brake keeps listed. */
+/** One page of the list: invoices, credit notes, or rows that a hold keeps listed. */
 const invoiceLists = {
   due: 'unlisted_at IS NULL AND amount>=0',
   credit: 'unlisted_at IS NULL AND amount<0',

@@ -129,7 +129,7 @@ export async function failPull(tx: Tx, pull: OpenPull, reason: Fact, nowMs: numb
 export interface PullEnd {
   /** Why the list is not proven; null: it is. */
   doubt: Fact | null;
-  /** Why a brake holds the list; null: it was swapped in. */
+  /** Why the list is on hold; null: it was swapped in. */
   held: Fact | null;
   /** Columns that count what the pull found and changed. */
   counts: Readonly<Row>;
@@ -140,7 +140,7 @@ function outcomeOf({ doubt, held }: PullEnd): 'proven' | 'unproven' | 'held' {
   return doubt === null ? 'proven' : 'unproven';
 }
 
-/** Ends a pull whose list was swapped in, or is held by a brake. @returns the end that is on record now */
+/** Ends a pull whose list was swapped in, or is on hold. @returns the end that is on record now */
 export async function endPull(
   tx: Tx,
   pull: OpenPull,

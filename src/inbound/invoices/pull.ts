@@ -53,7 +53,7 @@ async function pullTurn(
 export interface PullResult {
   /**
    * `proven`: the list is the service's list of one moment of this pull. `unproven`: it took what it met. `held`: the list stays
-   * as it was; a pause kept the pull from running, or a brake what it read from being swapped in.
+   * as it was; a pause kept the pull from running, or a hold what it read from being swapped in.
    */
   outcome: 'proven' | 'unproven' | 'failed' | 'held';
   reason: Fact | null;
@@ -66,7 +66,7 @@ export interface PullResult {
   unlisted: number;
   /** Listed still, although it did not meet them. */
   missed: number;
-  /** Kept on the list by a brake, until a person confirms that they have left. */
+  /** Kept on the list by a hold, until a person confirms that they have left. */
   leaving: number;
   malformed: number;
   /** Asked for by their numbers. */

@@ -18,7 +18,7 @@ export const heldDropCause = 'held.invoices';
  * @param leaving invoices that would leave without a state that the service says of them
  * @param listed invoices that are listed as due
  */
-export function dropBrake(
+export function dropHold(
   { leaving, listed }: { leaving: number; listed: number },
   { maxDrops, maxDropShare }: Pick<InvoicesSettings, 'maxDrops' | 'maxDropShare'>,
 ): DropFact | null {
@@ -39,7 +39,7 @@ export async function judgeDrop(
 ): Promise<{ kept: number; held: DropFact | null }> {
   await tx.run(`UPDATE invoice SET drop_held_at=NULL WHERE drop_held_at IS NOT NULL AND ${isStaged}`);
   const leaving = await tx.value<number>(`SELECT COUNT(*) FROM invoice WHERE ${isDropped}`);
-  const held = dropBrake({ leaving: leaving ?? 0, listed: await countListedInvoices(tx) }, limits);
+  const held = dropHold({ leaving: leaving ?? 0, listed: await countListedInvoices(tx) }, limits);
   if (held !== null)
     await tx.run(`UPDATE invoice SET drop_held_at=? WHERE drop_held_at IS NULL AND ${isDropped}`, [nowMs]);
   const kept = await tx.value<number>(`SELECT COUNT(*) FROM invoice WHERE ${isKept} AND ${isDropped}`);

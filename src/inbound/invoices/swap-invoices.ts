@@ -37,7 +37,7 @@ export async function differingInvoices(tx: Tx, limit: number): Promise<KnownInv
   );
 }
 
-/** A condition on `invoice`: a brake keeps it on the list. */
+/** A condition on `invoice`: a hold keeps it on the list. */
 export const isKept = 'drop_held_at IS NOT NULL AND unlisted_at IS NULL';
 
 export interface Swapped {
@@ -51,7 +51,7 @@ export interface Swapped {
 /**
  * Makes the staged rows the list, in the caller's transaction, so that no reader sees half of it. Rows that did not change are
  * not written. An invoice leaves by the proof of its list or by its own read; its row stays, with the time.
- * @param isHeld a brake keeps the list as it was: only what invoices' own reads say counts
+ * @param isHeld a hold keeps the list as it was: only what invoices' own reads say counts
  */
 export async function swapInvoices(tx: Tx, nowMs: number, isHeld = false): Promise<Swapped> {
   const due = isHeld ? stagedOwnReads : staged;

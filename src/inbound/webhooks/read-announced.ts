@@ -169,7 +169,7 @@ export async function endPulled({ nowMs }: JobContext, lease: ServiceLease, sinc
   return lease.write('end events', async (tx) => {
     const pull = await lastPull(tx);
     if (!pull || pull.startedAt < since || !['proven', 'unproven', 'held'].includes(pull.outcome)) return false;
-    // An invoice that a brake holds may wait for days: pulling once more for an event would read the same, every half
+    // An invoice on hold may wait for days: pulling once more for an event would read the same, every half
     // minute.
     const outcome = { code: 'list_pulled', pullId: pull.id, held: pull.outcome === 'held' } as const;
     await endInvoiceEvents(tx, pull.startedAt, outcome, nowMs());

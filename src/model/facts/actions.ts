@@ -35,7 +35,7 @@ interface Refusals {
   already_due: NoData;
   scan_unfinished: NoData;
   row_unmapped: NoData;
-  held_by_brake: NoData;
+  held_for_review: NoData;
   taken_at_service: NoData;
   key_of_other_record: NoData;
   newer_revision: NoData;
@@ -140,7 +140,7 @@ export interface ActionFacts extends Refusals, WrongRequests, ClaimFacts, Change
   moved: NoData;
   would_unlist: { invoices: number; sum: string; currency: string; scale: number };
   look_up_follows: NoData;
-  would_end_brake: { entity: string; source: string | null; reason: PartFact };
+  would_end_hold: { entity: string; source: string | null; reason: PartFact };
   held_for: { entity: Entity; operation: string; reason: PartFact | null };
   would_change_field: { entity: Entity; field: string };
   compares_whole_list: NoData;

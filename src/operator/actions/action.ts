@@ -45,7 +45,7 @@ export interface Subjects {
     cause?: Cause;
     list?: NamedRecords;
   };
-  /** Changes that a brake holds: of an entity, of a source, or of single records. */
+  /** Changes on hold: of an entity, of a source, or of single records. */
   held: { entity?: Entity; source?: string; records?: readonly NamedRecord[] };
   record: NamedRecord;
   jobs: readonly Lane[];

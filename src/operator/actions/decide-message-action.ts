@@ -122,8 +122,8 @@ function retry(message: OperatedMessage, context: OperatorContext): OperatorDeci
   }
 
   if (parkClass === 'unmapped') return refuse('row_unmapped');
-  // A retry of everything that is parked must not release what a brake holds.
-  if (parkClass === 'held') return refuse('held_by_brake');
+  // A retry of everything that is parked must not release what is on hold.
+  if (parkClass === 'held') return refuse('held_for_review');
   if (isOtherRecord(message)) return refuse('key_of_other_record');
   if (parkClass === 'conflict') return refuse('taken_at_service');
   const unsendable = whyNeverAgain(message);
@@ -197,9 +197,9 @@ function mayExist({ state, parkClass, wasSent }: OperatedMessage): boolean {
   return parkClass === 'unproven' || parkClass === 'conflict' || (parkClass === 'unmapped' && wasSent === 1);
 }
 
-/** Names the way out: a retry is none for what a brake holds, nor for a row that can't be mapped. */
+/** Names the way out: a retry is none for what is on hold, nor for a row that can't be mapped. */
 function whyNothingInDoubt({ parkClass }: OperatedMessage): PlainRefusal {
-  if (parkClass === 'held') return 'held_by_brake';
+  if (parkClass === 'held') return 'held_for_review';
   return parkClass === 'unmapped' ? 'row_unmapped' : 'nothing_in_doubt';
 }
 

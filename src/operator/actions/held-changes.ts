@@ -13,7 +13,7 @@ import type { Operation, ParkClass } from '../../outbound/outbox/message.js';
 import { discardMessages, releaseHeld } from '../../outbound/outbox/transitions.js';
 import { endAlert } from '../../store/alerts.js';
 import { factOf } from '../../store/fact-columns.js';
-import { clearBrake, readBrakes } from '../../store/job-runs.js';
+import { clearHold, readHolds } from '../../store/job-runs.js';
 import { joinConditions, ofRecords, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { isAnythingHeld } from '../figures/bounded-counts.js';
@@ -153,14 +153,14 @@ export interface HeldSummary {
   fields: { entity: Entity; field: string; count: number }[];
   first: HeldSample[];
   /** The fault of a source as a whole. */
-  brakes: { entity: Entity; source?: string; reason: SourceFact }[];
+  holds: { entity: Entity; source?: string; reason: SourceFact }[];
 }
 
 /** The messages that a person was shown: any other that is held by the time of the answer waits for another one. */
 export interface ShownHeld {
   /** The number of messages. A removal is written before the end of its pass says that it is held: no highest id would do. */
   ids: ReadonlySet<number>;
-  brakes: HeldSummary['brakes'];
+  holds: HeldSummary['holds'];
 }
 
 /** Records that cannot be adopted: the service never had them. */
@@ -173,7 +173,7 @@ export async function summariseHeld(
 ): Promise<{ summary: HeldSummary; shown: ShownHeld; creates: Creates }> {
   const groups = new Map<string, HeldSummary['groups'][number]>();
   const fields = new Map<string, HeldSummary['fields'][number]>();
-  const summary: HeldSummary = { held: 0, groups: [], fields: [], first: [], brakes: [] };
+  const summary: HeldSummary = { held: 0, groups: [], fields: [], first: [], holds: [] };
   const ids = new Set<number>();
   const creates: Creates = [];
   for (let afterId = 0; ; ) {
@@ -193,16 +193,16 @@ export async function summariseHeld(
   const most = (a: { count: number }, b: { count: number }) => b.count - a.count;
   summary.groups = [...groups.values()].sort(most);
   summary.fields = [...fields.values()].sort(most);
-  // A brake is about all records of a source, and an answer about some of them does not end it.
-  summary.brakes = (await store.read('read the brakes', readBrakes)).filter(
+  // A hold is about all records of a source, and an answer about some of them does not end it.
+  summary.holds = (await store.read('read the holds', readHolds)).filter(
     ({ entity, source = defaultSource }) =>
       filter.records === undefined && (filter.entity ?? entity) === entity && (filter.source ?? source) === source,
   );
-  return { summary, shown: { ids, brakes: summary.brakes }, creates };
+  return { summary, shown: { ids, holds: summary.holds }, creates };
 }
 
 /**
- * Does what the person said with everything that was shown, and nothing else. The brakes that were shown end with it, and marks are
+ * Does what the person said with everything that was shown, and nothing else. The holds that were shown end with it, and marks are
  * taken anew.
  * @returns how many were done, and which were shown and are not held any more
  */
@@ -241,17 +241,17 @@ export async function confirmHeld(
     leftIds.push(...ids.filter((id) => !confirmed.has(id)));
     killPoint('after-confirm-commit');
   }
-  await store.transaction('end the brakes', async (tx) => {
+  await store.transaction('end the holds', async (tx) => {
     for (const source of sourceNames(settings))
       for (const entity of entities)
         if (!(await isAnythingHeld(tx, entity, source)))
           await endAlert(tx, `held.${inSource(entity, source)}`, nowMs());
-    for (const { entity, source, reason: brake } of shown.brakes) {
+    for (const { entity, source, reason: hold } of shown.holds) {
       if (filter.records !== undefined || (filter.entity !== undefined && filter.entity !== entity)) continue;
       const name = inSource(entity, source);
-      if (await clearBrake(tx, name, brake)) {
+      if (await clearHold(tx, name, hold)) {
         await endAlert(tx, `source.${name}`, nowMs());
-        await appendAudit(tx, { event: 'operator', outcome: 'end_brake', entity, actor, detail: { reason } }, nowMs());
+        await appendAudit(tx, { event: 'operator', outcome: 'end_hold', entity, actor, detail: { reason } }, nowMs());
       }
     }
   });
@@ -264,7 +264,7 @@ function count<T extends object>(groups: Map<string, T & { count: number }>, nam
   groups.set(name, known);
 }
 
-/** A few of what a brake holds are sent first, to see that all is well. */
+/** A few of the changes on hold are sent first, to see that all is well. */
 const fewFirst = 10;
 const mostNamed = 10_000;
 
@@ -280,12 +280,12 @@ function heldAction(confirmation: Confirmation) {
       const without = new Set(left.map(({ id }) => id));
       const ids = [...all.ids].filter((id) => !without.has(id));
       const few = first && ids.length > fewFirst;
-      // With a few of them alone, the brake stays on for the others.
-      const shown = few ? { ids: new Set(ids.slice(0, fewFirst)), brakes: [] } : { ...all, ids: new Set(ids) };
+      // With a few of them alone, the hold stays on for the others.
+      const shown = few ? { ids: new Set(ids.slice(0, fewFirst)), holds: [] } : { ...all, ids: new Set(ids) };
       return {
         matched: summary.held,
         count: shown.ids.size,
-        isMore: shown.brakes.length > 0,
+        isMore: shown.holds.length > 0,
         isAll: true,
         rows: summary.first
           .filter(({ id }) => shown.ids.has(id))
@@ -313,10 +313,10 @@ function heldAction(confirmation: Confirmation) {
   });
 }
 
-function spreadOf({ brakes, groups, fields }: HeldSummary): NonNullable<Preview['spread']> {
+function spreadOf({ holds, groups, fields }: HeldSummary): NonNullable<Preview['spread']> {
   return [
-    ...brakes.map(({ entity, source = null, reason }) => ({
-      what: { code: 'would_end_brake', entity, source, reason } as const,
+    ...holds.map(({ entity, source = null, reason }) => ({
+      what: { code: 'would_end_hold', entity, source, reason } as const,
       count: 1,
     })),
     ...groups.map(({ entity, operation, reason, count: held }) => ({

@@ -26,7 +26,7 @@ async function dropHeldInvoices(
   return { done, stayed };
 }
 
-/** Takes invoices off the list that a brake keeps there. */
+/** Takes invoices off the list that a hold keeps there. */
 export const heldInvoices = action({
   role: 'act',
   subject: 'none',

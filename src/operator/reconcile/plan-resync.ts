@@ -21,8 +21,8 @@ export interface ResyncPlan extends Record<Fate, number> {
   fields: { field: string; count: number }[];
   /** Customers that come along with orders. */
   customers: { new: number; changed: number };
-  /** The brakes' objections to the pass as a whole. */
-  brakes: HeldFact[];
+  /** The reasons for which the pass as a whole would be on hold. */
+  holds: HeldFact[];
   /** Requests that this makes, and those of what waits already. */
   requests: number;
   /** The time that they take at the configured limits; null: none is configured. */
@@ -70,7 +70,7 @@ export async function planResync(
   const fates = { new: 0, changed: 0, identical: 0, inDoubt: 0, underWay: 0, waiting: 0, parked: 0, held: 0 };
   const plan = { ...fates, creates: 0, updates: 0, customers: { new: 0, changed: 0 } };
   const fields = new Map<string, number>();
-  const { brakes, stopped } = await capture(context, reader, {
+  const { holds, stopped } = await capture(context, reader, {
     ...options,
     filter,
     dryRun: true,
@@ -97,7 +97,7 @@ export async function planResync(
   return {
     ...plan,
     fields: [...fields].map(([field, count]) => ({ field, count })).sort((a, b) => b.count - a.count),
-    brakes,
+    holds,
     requests,
     seconds: secondsAtLimits(requests, context.settings.service.limits),
     stopped: stopped?.reason ?? null,

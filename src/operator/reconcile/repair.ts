@@ -110,7 +110,7 @@ interface Marked {
 /**
  * Has the outbox bring the service in line with the ERP. A record that the service lacks becomes a create under a key
  * of the next generation, one that differs an update of all fields; then a sweep captures them like anything else, past
- * all brakes.
+ * all holds.
  */
 export async function repair(
   context: JobContext,

@@ -20,21 +20,21 @@ import {
   nextMarks,
   nothingSeen,
   type PassCounts,
-  passBrake,
+  passHold,
   type SeenEnd,
   type SourceLook,
-  sourceBrake,
+  sourceHold,
   toleranceSeconds,
-  turnedKeysBrake,
+  turnedKeysHold,
 } from './safety-limits.js';
 
 const batchSize = 500;
 
 /**
  * Holds the changes of one pass for a person: for a fault of a source as a whole, for the number of changes, and for
- * single records. `safety-limits.ts` decides; this is the one place that raises and ends brakes.
+ * single records. `safety-limits.ts` decides; this is the one place that raises and ends holds.
  */
-export class PassBrakes {
+export class PassHolds {
   /** The reasons for which single messages were held as they were written. */
   readonly #held: Partial<Record<Entity, { count: number; reason: Fact }>> = {};
   /** The fault of a source as a whole. A restored ERP was restored with all its tables. */
@@ -43,7 +43,7 @@ export class PassBrakes {
   readonly givenUpTo: Partial<Record<Entity, string>> = {};
   /** Known keys that belong to other records now. */
   turnedKeys = 0;
-  /** The holds of the brakes on the pass, or on a dry run if it were none. */
+  /** The reasons for which the pass is on hold, or would be if a dry run were none. */
   readonly reasons: HeldFact[] = [];
   /** The messages that a dry run would write. */
   readonly #planned: Record<Entity, PassCounts> = {
@@ -60,7 +60,7 @@ export class PassBrakes {
   /** Heeds what earlier passes have found. */
   async begin(isPartial: boolean): Promise<void> {
     const { store } = this.context;
-    await store.read('read the brakes', (tx) => this.#recall(tx));
+    await store.read('read the holds', (tx) => this.#recall(tx));
     if (!isPartial) return;
     const [newest] = await store.read('read the newest message', (tx) =>
       tx.rows<{ id: number | null }>('SELECT MAX(id) AS id FROM outbox_message'),
@@ -69,7 +69,7 @@ export class PassBrakes {
   }
 
   /**
-   * Looks where a source ends, and raises or ends its brake.
+   * Looks where a source ends, and raises or ends its hold.
    * @param lease null in a dry run, which writes nothing
    */
   async watch(reader: ErpReader, lease: Lease | null, entity: Entity, look: SourceLook): Promise<SourceMarks> {
@@ -82,23 +82,23 @@ export class PassBrakes {
       // If we set the flag back ourselves, it is right that no row is pending any more.
       const isCleared = settings.writeBack.enabled && clearPendingOf(settings.writeBack, entity);
       const marks = isCleared ? { ...believed, sweptRows: null } : believed;
-      const brake = sourceBrake(marks, end, look.sweptRows, toleranceSeconds(marks, settings));
-      return { before, brake, marks: nextMarks(believed, null, look.sweptRows, brake) };
+      const hold = sourceHold(marks, end, look.sweptRows, toleranceSeconds(marks, settings));
+      return { before, hold, marks: nextMarks(believed, null, look.sweptRows, hold) };
     };
     const differs = (before: SourceMarks, marks: SourceMarks) => JSON.stringify(marks) !== JSON.stringify(before);
     if (lease !== null && look.sweptRows !== null)
       await this.#watchKeys(lease, entity, await reader.countWithoutKey(entity));
     const found = await store.read('look where the ERP ends', judge);
-    const isNews = found.brake !== null || found.before.brake !== null || differs(found.before, found.marks);
+    const isNews = found.hold !== null || found.before.hold !== null || differs(found.before, found.marks);
     if (lease === null || !isNews) {
       this.#heed(entity, found.marks);
       return found.marks;
     }
     const { marks, alert } = await lease.write('note where the ERP ends', async (tx) => {
-      const { before, brake, marks } = await judge(tx);
-      if (brake !== null) return { marks, alert: await brakeSource(tx, this.context, entity, brake) };
+      const { before, hold, marks } = await judge(tx);
+      if (hold !== null) return { marks, alert: await holdSource(tx, this.context, entity, hold) };
       if (differs(before, marks)) await writeMarks(tx, this.#of(entity), marks);
-      if (before.brake !== null) await endAlert(tx, `source.${this.#of(entity)}`, nowMs());
+      if (before.hold !== null) await endAlert(tx, `source.${this.#of(entity)}`, nowMs());
       return { marks, alert: null };
     });
     if (alert !== null) log.error('Updates and removals are held', { alert });
@@ -133,7 +133,7 @@ export class PassBrakes {
     if (seen === undefined || end === undefined) return;
     await lease.write('note what was read of the ERP', async (tx) => {
       const before = await readMarks(tx, this.#of(entity));
-      const marks = nextMarks(before, end.countsKeys ? seen : { ...seen, key: null }, null, before.brake);
+      const marks = nextMarks(before, end.countsKeys ? seen : { ...seen, key: null }, null, before.hold);
       if (JSON.stringify(marks) !== JSON.stringify(before)) await writeMarks(tx, this.#of(entity), marks);
     });
   }
@@ -150,7 +150,7 @@ export class PassBrakes {
    */
   async end(lease: Lease): Promise<number> {
     // The findings of the pass itself count as well.
-    if (this.turnedKeys > 0) await this.context.store.read('read the brakes', (tx) => this.#recall(tx));
+    if (this.turnedKeys > 0) await this.context.store.read('read the holds', (tx) => this.#recall(tx));
     const counts = await this.#count();
     let held = 0;
     for (const entity of entities) {
@@ -175,7 +175,7 @@ export class PassBrakes {
     };
     const parameters = this.#ofPass(entity);
     if (counts.creates + counts.updates + counts.removals === 0) return 0;
-    const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? null);
+    const reason = passHold(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? null);
     if (reason === null) {
       await write('let the pass go', (tx) =>
         tx.run(`UPDATE outbox_message SET next_attempt_at=?, waits_for=NULL WHERE ${ofPass}`, [nowMs(), ...parameters]),
@@ -221,7 +221,7 @@ export class PassBrakes {
   /** The holds of `end` if a dry run were none. Writes nothing. @returns how many */
   async foresee(): Promise<number> {
     const { settings } = this.context;
-    const turned = turnedKeysBrake(this.turnedKeys);
+    const turned = turnedKeysHold(this.turnedKeys);
     // The rest of an earlier pass counts as well.
     const left = await this.#count();
     let held = 0;
@@ -233,7 +233,7 @@ export class PassBrakes {
         updates: planned.updates + updates,
         removals: planned.removals + removals,
       };
-      const reason = passBrake(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? turned);
+      const reason = passHold(counts, settings.capture, this.#standing.order ?? this.#standing.customer ?? turned);
       if (reason === null) continue;
       const changes = counts.creates + counts.updates + counts.removals;
       held += changes;
@@ -246,7 +246,7 @@ export class PassBrakes {
   async #alertHeld(alert: HeldFact): Promise<void> {
     const { entity } = alert;
     await this.context.store.transaction('say what is held', (tx) =>
-      raiseBrake(tx, this.context, { entity, cause: `held.${this.#of(entity)}`, outcome: 'held', alert }),
+      raiseHold(tx, this.context, { entity, cause: `held.${this.#of(entity)}`, outcome: 'held', alert }),
     );
     this.context.log.error('Changes are held', { alert });
   }
@@ -274,11 +274,11 @@ export class PassBrakes {
     return [entity, this.context.settings.source ?? defaultSource, this.#afterId];
   }
 
-  #heed(entity: Entity, { brake, highKey }: SourceMarks): void {
+  #heed(entity: Entity, { hold, highKey }: SourceMarks): void {
     delete this.#standing[entity];
     delete this.givenUpTo[entity];
-    if (brake !== null) this.#standing[entity] = brake;
-    if (brake?.code === 'source_restored' && highKey !== null) this.givenUpTo[entity] = highKey;
+    if (hold !== null) this.#standing[entity] = hold;
+    if (hold?.code === 'source_restored' && highKey !== null) this.givenUpTo[entity] = highKey;
   }
 }
 
@@ -304,31 +304,31 @@ async function countOfPass(tx: Tx, source: string, afterId: number): Promise<Rec
 }
 
 /**
- * Puts a brake on a source, which holds its updates and removals until a person confirms, and
+ * Puts a source on hold, so that its updates and removals wait until a person confirms, and
  * alerts once.
- * @returns the alert, for the log when the transaction is committed; null where the brake was on already
+ * @returns the alert, for the log when the transaction is committed; null where it was on hold already
  */
-export async function brakeSource(
+export async function holdSource(
   tx: Tx,
   context: JobContext,
   entity: Entity,
-  brake: SourceFact,
+  hold: SourceFact,
 ): Promise<AlertFact | null> {
   const { source } = context.settings;
   const name = inSource(entity, source);
   const before = await readMarks(tx, name);
-  await writeMarks(tx, name, { ...before, brake });
-  if (before.brake?.code === brake.code) return null;
-  const cause = causes[brake.code];
-  const alert: AlertFact = { code: 'source_held', entity, source: source || null, cause, reason: brake };
-  await raiseBrake(tx, context, { entity, cause: `source.${name}`, outcome: cause, alert });
+  await writeMarks(tx, name, { ...before, hold });
+  if (before.hold?.code === hold.code) return null;
+  const cause = causes[hold.code];
+  const alert: AlertFact = { code: 'source_held', entity, source: source || null, cause, reason: hold };
+  await raiseHold(tx, context, { entity, cause: `source.${name}`, outcome: cause, alert });
   return alert;
 }
 
-/** The names of these brakes in alerts and the audit log. */
+/** The names of these holds in alerts and the audit log. */
 const causes = { source_empty: 'empty', source_drained: 'drained', source_restored: 'restored' } as const;
 
-async function raiseBrake(
+async function raiseHold(
   tx: Tx,
   { actor, nowMs }: JobContext,
   raised: {

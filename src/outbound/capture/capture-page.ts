@@ -15,7 +15,7 @@ import type { Tx } from '../../store/store.js';
 import { type RefreshedBinding, refreshBindings } from '../outbox/bindings.js';
 import { changedFields } from '../outbox/compose-update.js';
 import { contentOf } from '../outbox/content-hash.js';
-import { brakeSource } from './apply-safety-limits.js';
+import { holdSource } from './apply-safety-limits.js';
 import {
   closeShared,
   type MovedOrder,
@@ -57,7 +57,7 @@ import {
   settleReplacements,
 } from './replaced-records.js';
 import { type FirstSeen, firstSeen, orderReadiness, writeUnsettled } from './rows-aside.js';
-import { type PassCounts, turnedKeysBrake } from './safety-limits.js';
+import { type PassCounts, turnedKeysHold } from './safety-limits.js';
 
 interface CapturePageWork extends Omit<RowPass, 'renamed' | 'replacing'> {
   reader: ErpReader;
@@ -113,7 +113,7 @@ export interface TouchedRecord {
   operation: string;
   /** Why it is removed, or null: it is not. */
   because: 'cancelled' | 'deleted' | null;
-  /** As what the brakes of the pass count it, or null. */
+  /** As what the holds of the pass count it, or null. */
   counts: keyof PassCounts | null;
   changedAt: string | null;
   /** Sum of qty × price in minor units as text; null for customers and for rows that can't be mapped. */
@@ -259,8 +259,8 @@ async function planAndWrite(
 
   await writePlans(context, tx, plans, nowMs);
   // In the same transaction: the next pass meets these keys as known.
-  const brake = result.turnedKeys > 0 ? turnedKeysBrake(work.turnedKeys + result.turnedKeys) : null;
-  if (brake) result.alert = await brakeSource(tx, context, entity, brake);
+  const hold = result.turnedKeys > 0 ? turnedKeysHold(work.turnedKeys + result.turnedKeys) : null;
+  if (hold) result.alert = await holdSource(tx, context, entity, hold);
   await refreshBindings(tx, refreshed);
   await moveToCustomers(tx, moved);
   await closeShared(tx, context, work.shared, nowMs);

@@ -29,8 +29,8 @@ export interface CaptureResult {
   parked: number;
   /** The number of parked records that wait for `waybill confirm`. */
   held: number;
-  /** The holds of the brakes on the pass as a whole, with the reasons. */
-  brakes: HeldFact[];
+  /** The reasons for which the pass as a whole is on hold. */
+  holds: HeldFact[];
   /** Orders that wait for their lines. A dry run captures them as well, as if the wait were over. */
   waiting: number;
   skipped: SkippedRecord[];
@@ -57,7 +57,7 @@ export function emptyCaptureResult(): CaptureResult {
     unchanged: 0,
     parked: 0,
     held: 0,
-    brakes: [],
+    holds: [],
     waiting: 0,
     skipped: [],
     skippedLines: 0,

@@ -8,7 +8,7 @@ import type { Lease } from '../../store/lease.js';
 import { mappingFingerprint } from '../outbox/content-hash.js';
 import { changedKeys } from '../recovery/source-keys.js';
 import { readRecoveryHold } from '../recovery/store-witness.js';
-import { PassBrakes } from './apply-safety-limits.js';
+import { PassHolds } from './apply-safety-limits.js';
 import { capturePage, type TouchedRecord } from './capture-page.js';
 import { captureCancelled, type RemovalPass, sweepRemovals } from './capture-removals.js';
 import {
@@ -60,7 +60,7 @@ class CapturePass {
   /** When the scans of this pass began that came to their end. */
   readonly #ended = new Map<CursorName, number>();
   readonly #readBefore: Record<Entity, ReadBefore> = { customer: null, order: null };
-  readonly #brakes: PassBrakes;
+  readonly #holds: PassHolds;
 
   constructor(
     private readonly context: JobContext,
@@ -68,7 +68,7 @@ class CapturePass {
     private readonly options: CaptureOptions /** Null in a dry run. */,
     private readonly lease: Lease | null,
   ) {
-    this.#brakes = new PassBrakes(context);
+    this.#holds = new PassHolds(context);
     const { settings } = context;
     // A trial of five orders must not read five hundred.
     this.#pageSize = Math.min(settings.capture.pageSize, Math.max(options.limit ?? settings.capture.pageSize, 1));
@@ -85,7 +85,7 @@ class CapturePass {
       this.result.stopped = { reason: rekeyed };
       return this.result;
     }
-    await this.#brakes.begin(this.#isPartial());
+    await this.#holds.begin(this.#isPartial());
     if (filter) await this.#sweep(filter.entity, filter);
     else {
       if (this.context.settings.customers.send !== 'none') await this.#entity('customer');
@@ -93,10 +93,10 @@ class CapturePass {
     }
     if (this.result.stopped) return this.result;
     await this.#noteScans();
-    const held = dryRun ? await this.#brakes.foresee() : await this.#brakes.end(this.#writing);
+    const held = dryRun ? await this.#holds.foresee() : await this.#holds.end(this.#writing);
     this.result.held += held;
     this.result.parked += held;
-    this.result.brakes = this.#brakes.reasons;
+    this.result.holds = this.#holds.reasons;
     return this.result;
   }
 
@@ -158,14 +158,14 @@ class CapturePass {
   async #decidesRemovals(source: SourceMarks | null): Promise<boolean> {
     if (this.result.stopped) return false;
     // From an empty table nothing was deleted one by one.
-    if (source?.brake?.code === 'source_empty') return false;
+    if (source?.hold?.code === 'source_empty') return false;
     // While it is not known what was sent, a create that seems unsent may exist: then nothing of it is withdrawn.
     return (await this.context.store.read('read the hold', readRecoveryHold)) === null;
   }
 
   async #watchSource(entity: Entity, look: SourceLook): Promise<SourceMarks | null> {
     if (this.#isPartial() || this.result.stopped) return null;
-    return this.#brakes.watch(this.reader, this.lease, entity, look);
+    return this.#holds.watch(this.reader, this.lease, entity, look);
   }
 
   #removalPass(entity: Entity): RemovalPass {
@@ -237,7 +237,7 @@ class CapturePass {
     const keepCursor = cursor !== null && !this.#isPartial() && !this.options.dryRun;
     const pass = {
       fingerprints: this.#fingerprints,
-      givenUpTo: this.#brakes.givenUpTo,
+      givenUpTo: this.#holds.givenUpTo,
       readBefore: this.#readBefore,
       force: this.options.force ?? false,
       // A person who names records wants them now.
@@ -251,7 +251,7 @@ class CapturePass {
       const { page: changed, unchanged, seen } = await setUnchangedAside(this.context, pass, entity, page);
       rest = changed;
       this.result.unchanged += unchanged;
-      this.#brakes.see(entity, seen);
+      this.#holds.see(entity, seen);
       for (const row of seen) if (row.entity === 'order' && row.customerKey) settledCustomers.add(row.customerKey);
     }
     for (const part of partsOf(rest, isWhole ? rowsAtOnce : Number.POSITIVE_INFINITY)) {
@@ -273,11 +273,11 @@ class CapturePass {
         cursor: writesCursor ? cursor : null,
         shownCustomers: this.#shownCustomers,
         replaced: this.#replaced,
-        turnedKeys: this.#brakes.turnedKeys,
+        turnedKeys: this.#holds.turnedKeys,
         onJudged: this.options.onJudged,
       });
-      this.#brakes.count(work.held, work.turnedKeys);
-      this.#brakes.see(entity, work.seen);
+      this.#holds.count(work.held, work.turnedKeys);
+      this.#holds.see(entity, work.seen);
       if (work.alert !== null) this.context.log.error('Updates and removals are held', { alert: work.alert });
       addPage(this.result, this.#waiting, work);
       this.#note(work.touched);
@@ -287,7 +287,7 @@ class CapturePass {
 
   #note(touched: readonly TouchedRecord[]): void {
     const { limit, filter, dryRun, onTouched } = this.options;
-    if (dryRun) this.#brakes.plan(touched);
+    if (dryRun) this.#holds.plan(touched);
     addTouched(this.result, touched, limit !== undefined || filter?.keys !== undefined);
     onTouched?.(touched);
   }

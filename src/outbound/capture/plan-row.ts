@@ -204,7 +204,7 @@ function isUnknown({ newest, binding, closed }: KnownRecord): boolean {
   return newest === null && binding === null && closed === null;
 }
 
-/** Reason to park a row: an unsendable row comes before a doubt, and a doubt before a brake. */
+/** Reason to park a row: an unsendable row comes before a doubt, and a doubt before a hold. */
 function parkedFor(why: {
   unmapped: Fact | null;
   conflict: Fact | null;

@@ -16,7 +16,7 @@ import type { SourceMarks } from '../../store/job-runs.js';
 import type { Operation } from '../outbox/message.js';
 import type { KnownBinding, NewestMessage } from './next-revision.js';
 
-interface BrakeLimits {
+interface HoldLimits {
   maxCreates: number;
   maxUpdates: number;
   maxRemovals: number;
@@ -28,7 +28,7 @@ interface BrakeLimits {
  * @param standing what was found wrong with the source itself (empty, restored), until a person
  * confirms it
  */
-export function passBrake(counts: PassCounts, limits: BrakeLimits, standing: SourceFact | null): PassFact | null {
+export function passHold(counts: PassCounts, limits: HoldLimits, standing: SourceFact | null): PassFact | null {
   if (counts.creates + counts.updates + counts.removals === 0) return null;
   if (standing !== null) return standing;
   if (counts.removals > limits.maxRemovals)
@@ -145,17 +145,17 @@ const manyRows = 20;
  * backup: then numbers are given again, and what is missing was not deleted.
  * @param sweptRows eligible rows that a sweep has just read; null before it
  */
-export function sourceBrake(
+export function sourceHold(
   marks: SourceMarks,
   end: SourceEnd,
   sweptRows: number | null,
   toleranceSeconds: number,
-): SourceMarks['brake'] {
+): SourceMarks['hold'] {
   // Only a person can say that a restored ERP is right as it is.
-  if (marks.brake?.code === 'source_restored') return marks.brake;
+  if (marks.hold?.code === 'source_restored') return marks.hold;
   if (end.isEmpty && (marks.highKey !== null || (marks.sweptRows ?? 0) > 0)) return { code: 'source_empty' };
   // Only another sweep can tell that rows are eligible again.
-  if (sweptRows === null && marks.brake?.code === 'source_drained') return marks.brake;
+  if (sweptRows === null && marks.hold?.code === 'source_drained') return marks.hold;
   const before = marks.sweptRows ?? 0;
   if (sweptRows === 0 && before >= manyRows) return { code: 'source_drained', before };
   if (!end.isEmpty && marks.highKey !== null && end.key !== null && BigInt(end.key) < BigInt(marks.highKey))
@@ -183,7 +183,7 @@ const manyTurnedKeys = 2;
  * before anybody looked shows no lower key and no older change.
  * @param turnedKeys how many of them a pass has met
  */
-export function turnedKeysBrake(turnedKeys: number): SourceFact | null {
+export function turnedKeysHold(turnedKeys: number): SourceFact | null {
   if (turnedKeys < manyTurnedKeys) return null;
   return restored({ code: 'keys_turned' });
 }
@@ -254,15 +254,15 @@ export function nextMarks(
   marks: SourceMarks,
   seen: SeenEnd | null,
   sweptRows: number | null,
-  brake: SourceMarks['brake'],
+  hold: SourceMarks['hold'],
 ): SourceMarks {
-  if (brake !== null) return { ...marks, brake };
+  if (hold !== null) return { ...marks, hold };
   const high = laterEnd({ changedAt: marks.highChangedAt, key: marks.highKey }, seen ?? nothingSeen);
   return {
     highChangedAt: high.changedAt,
     highKey: high.key,
     sweptRows: sweptRows ?? marks.sweptRows,
-    brake: null,
+    hold: null,
   };
 }
 

@@ -74,7 +74,7 @@ function addResult(sum: CaptureResult, one: CaptureResult): void {
   for (const counts of ['read', 'captured', 'removed'] as const)
     for (const kind of ['customers', 'orders'] as const) sum[counts][kind] += one[counts][kind];
   for (const count of ['unchanged', 'parked', 'held', 'waiting', 'skippedLines'] as const) sum[count] += one[count];
-  sum.brakes.push(...one.brakes);
+  sum.holds.push(...one.holds);
   sum.skipped.push(...one.skipped);
   sum.touched.push(...one.touched);
   sum.stopped ??= one.stopped;

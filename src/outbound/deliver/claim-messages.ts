@@ -165,7 +165,7 @@ export interface ClaimTerms {
 /**
  * Claims messages under an epoch: freezes their bytes and sets their state to `sending`, all in the caller's transaction, which
  * must have checked the epoch. It leaves rows that another transaction locks, rows due after `dueByMs`, and rows that wait for
- * the end of their pass, which a brake may still hold. It returns the others in the order of `ids`.
+ * the end of their pass, which may still put them on hold. It returns the others in the order of `ids`.
  */
 export async function claimMessages(tx: Tx, ids: readonly number[], terms: ClaimTerms): Promise<ClaimResult> {
   if (ids.length === 0) return { claimed: [], nothingToSend: [], held: [], unasked: [] };

@@ -17,7 +17,7 @@ const leftUnsent: Fact = { code: 'left_before_sending' };
 const erpNotAsked: Fact = { code: 'erp_not_asked' };
 
 /**
- * Asks the ERP once more about creates that waited: behind a limit, a pause, an outage or a brake. A captured row may
+ * Asks the ERP once more about creates that waited: behind a limit, a pause, an outage or a hold. A captured row may
  * be gone by then, or not to be sent any more; nothing of it is at the service, so it is withdrawn. A create that was
  * captured after the last completed scan began leaves unasked.
  */

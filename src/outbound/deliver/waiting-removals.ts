@@ -36,7 +36,7 @@ export class WaitingRemovals {
   }
 
   /**
-   * A removal may have waited for days, behind a brake, a pause or a limit: its record may be back. All that came up with the
+   * A removal may have waited for days, behind a hold, a pause or a limit: its record may be back. All that came up with the
    * last claim are asked for at once. @returns those that may leave
    */
   async mayLeave(): Promise<ReadonlySet<number>> {

@@ -20,7 +20,7 @@ export const openStates = ['pending', 'sending', 'in_doubt'] as const satisfies 
 /**
  * `unmapped` and `refused`: nothing took effect at the service, a corrected row leads to a new try.
  * `conflict` and `unproven`: something may exist there, so never another create.
- * `held`: never sent, and it could be; a brake wants a person to look first (`waybill confirm`).
+ * `held`: never sent, and it could be; a person has to look first (`waybill confirm`).
  */
 export const parkClasses = ['unmapped', 'refused', 'conflict', 'unproven', 'held'] as const;
 export type ParkClass = (typeof parkClasses)[number];
@@ -36,8 +36,8 @@ export function isBack(removal: Removal, exists: boolean, isCancelled: boolean):
 }
 
 /**
- * The thing that a message waits for if no time is set: the end of the scan that found it, after which a brake may hold
- * it, or a person.
+ * The thing that a message waits for if no time is set: the end of the scan that found it, after which it may be put on
+ * hold, or a person.
  */
 export type WaitsFor = 'scan' | 'person';
 

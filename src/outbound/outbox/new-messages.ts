@@ -42,7 +42,7 @@ export interface NewMessage {
   identity?: string | null;
   /** One of many that a resync or a change of the mapping brings: it goes after what is new. */
   isBacklog?: boolean;
-  /** It may be sent once the scan that found it has ended, unless a brake holds it then; absent: at once. */
+  /** It may be sent once the scan that found it has ended, unless it is put on hold then; absent: at once. */
   waitsForScan?: boolean;
   /** Why the record has to go at the service; absent: it has not. */
   removal?: Removal;

@@ -397,7 +397,7 @@ type RemovedRow = ClosedBindingRow & Proof;
 /**
  * Closes the messages of records that an export says are bound or removed: all messages no newer than the export, even those
  * that a copy was sending. An unsent message is closed also when it is newer: of a removed record every one, of a bound one its
- * create. The updates of a bound record go on, because a brake may hold them. Nothing is sent meanwhile.
+ * create. The updates of a bound record go on, because they may be put on hold. Nothing is sent meanwhile.
  * @returns how many
  */
 async function closeProven(

@@ -18,10 +18,10 @@ export const actionWords: WordsFor<ActionFacts> = {
   already_discarded: () => 'it was discarded; `waybill resync` reads a changed record again',
   being_sent: () => 'it is being sent right now; try again when its outcome is known',
   already_due: () => 'it is due already; `waybill explain` says what it waits for',
-  scan_unfinished: () => 'the scan that found it has not ended; only its end shows whether a brake holds it',
+  scan_unfinished: () => 'the scan that found it has not ended; only its end shows whether it is put on hold',
   row_unmapped: () =>
     'its row in the ERP could not be mapped to a record: correct it there, and Waybill reads it again',
-  held_by_brake: () => 'a brake holds it: `waybill confirm` shows what it would do, and sends it',
+  held_for_review: () => 'it is on hold: `waybill confirm` shows what it would do, and sends it',
   taken_at_service: () =>
     'something exists at the service under its key or code: look there, then `waybill outbox resolve`',
   // It was never sent, and its binding is the other record's: either answer would overwrite that one or lose this one.
@@ -124,8 +124,8 @@ export const actionWords: WordsFor<ActionFacts> = {
   would_unlist: ({ invoices, sum, currency, scale }) =>
     `${invoices} invoices, ${formatAmount(sum, scale)} ${currency} in all, are missing from the service’s list.`,
   look_up_follows: () => 'A running daemon asks the service for them. Without one: waybill sync deliver',
-  would_end_brake: ({ entity, source, reason }, say) =>
-    `ends the brake on all updates and removals of ${entity}s${source ? ` of source ${source}` : ''}: ${say.fact(reason)}`,
+  would_end_hold: ({ entity, source, reason }, say) =>
+    `ends the hold on all updates and removals of ${entity}s${source ? ` of source ${source}` : ''}: ${say.fact(reason)}`,
   held_for: ({ entity, operation, reason }, say) =>
     `${entity} ${operation}: ${reason === null ? '' : say.fact(reason)}`,
   would_change_field: ({ entity, field }) => `${entity} update: changes ${field}`,
@@ -138,7 +138,7 @@ export const actionWords: WordsFor<ActionFacts> = {
   comparison_goes_on: () => 'It goes on where the last one is.',
   comparison_replaces: () => 'The one that is under way stops for it.',
   would_repair: ({ list }) =>
-    `This is list ${list}. The records are marked; then a sweep captures them, and the outbox delivers them past all brakes.`,
+    `This is list ${list}. The records are marked; then a sweep captures them, and the outbox delivers them past all holds.`,
   removal_follows: () =>
     'A record counts as deleted when two sweeps in a row have missed it: its removal follows by itself.',
 };

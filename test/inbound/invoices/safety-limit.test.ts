@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { alertChanges } from '../../../src/daemon/watch-alerts.js';
 import { listHeldInvoices } from '../../../src/inbound/invoices/list-invoices.js';
 import { unprovenSince } from '../../../src/inbound/invoices/pull-record.js';
-import { confirmDrop, dropBrake } from '../../../src/inbound/invoices/safety-limit.js';
+import { confirmDrop, dropHold } from '../../../src/inbound/invoices/safety-limit.js';
 import { endPulled } from '../../../src/inbound/webhooks/read-announced.js';
 import { insertEvent } from '../../../src/inbound/webhooks/webhook-rows.js';
 import { openAlerts } from '../../../src/store/alerts.js';
@@ -12,25 +12,25 @@ import { alertsInWords } from '../../support/alerts.js';
 import { type LabOptions, onAnyLab, withServiceLease } from '../../support/jobs/job-lab.js';
 import { toldRows } from '../../support/told-rows.js';
 
-describe('dropBrake', () => {
+describe('dropHold', () => {
   const limits = { maxDrops: 10, maxDropShare: 0.5 };
 
   it('holds what is more than maxDrops and more than maxDropShare, and says how many', () => {
-    expect(dropBrake({ leaving: 10, listed: 10 }, limits)).to.equal(null);
-    expect(dropBrake({ leaving: 11, listed: 22 }, limits)).to.equal(null);
-    const held = dropBrake({ leaving: 11, listed: 21 }, limits);
+    expect(dropHold({ leaving: 10, listed: 10 }, limits)).to.equal(null);
+    expect(dropHold({ leaving: 11, listed: 22 }, limits)).to.equal(null);
+    const held = dropHold({ leaving: 11, listed: 21 }, limits);
     expect(held && tell(held)).to.equal(
       '11 of 21 listed invoices would leave the list at once, more than invoices.maxDrops (10) and invoices.maxDropShare (0.5) allow',
     );
-    expect(dropBrake({ leaving: 29, listed: 100 }, { maxDrops: 0, maxDropShare: 0.29 })).to.equal(null);
+    expect(dropHold({ leaving: 29, listed: 100 }, { maxDrops: 0, maxDropShare: 0.29 })).to.equal(null);
   });
 
   it('holds nothing where nothing leaves, or a share of 1 is allowed', () => {
     fc.assert(
       fc.property(fc.nat(), fc.nat(), fc.nat(), fc.double({ min: 0, max: 1, noNaN: true }), (a, b, maxDrops, share) => {
         const drop = { leaving: Math.min(a, b), listed: Math.max(a, b) };
-        expect(dropBrake(drop, { maxDrops, maxDropShare: 1 })).to.equal(null);
-        expect(dropBrake({ ...drop, leaving: 0 }, { maxDrops, maxDropShare: share })).to.equal(null);
+        expect(dropHold(drop, { maxDrops, maxDropShare: 1 })).to.equal(null);
+        expect(dropHold({ ...drop, leaving: 0 }, { maxDrops, maxDropShare: share })).to.equal(null);
       }),
     );
   });

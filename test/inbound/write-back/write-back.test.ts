@@ -355,7 +355,7 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       return { office, lab, statusOf, sent, bound, edit, qtyAtService };
     };
 
-    it('waits for the acknowledgement, and no brake takes it for a lost table', async () => {
+    it('waits for the acknowledgement, and no hold takes it for a lost table', async () => {
       const { office, lab, sent, bound } = await start(setsBack, { orders: 40, bad: { fractionalQuantities: 1 } });
       await lab.capture({ sweep: true });
       await office.pass();
@@ -368,7 +368,7 @@ function writeBackTests(base: StoreKit, erpType: SampleErpTarget['type'] = base.
       // The parked one is given up: now no order is pending any more.
       await lab.changeErp("UPDATE sales_orders SET status='draft' WHERE status='confirmed'");
       const pass = await lab.capture({ sweep: true });
-      expect(pass).to.deep.include({ captured: { customers: 0, orders: 0 }, brakes: [], held: 0 });
+      expect(pass).to.deep.include({ captured: { customers: 0, orders: 0 }, holds: [], held: 0 });
       expect(await office.alerts()).to.deep.equal([]);
       expect((await office.pass(25 * oneHourMs)).failures, 'a sweep').to.deep.equal([]);
     });

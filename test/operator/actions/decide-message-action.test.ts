@@ -103,7 +103,7 @@ describe('an operator’s action on a message', () => {
         'already_due',
       );
     });
-    it('leaves a change to the end of the scan that found it, which shows whether a brake holds it', () => {
+    it('leaves a change to the end of the scan that found it, which shows whether it is put on hold', () => {
       const found = at('pending', null, { nextAttemptAt: null, waitsFor: 'scan' });
       expect(whyNot(decide('retry', found))).to.deep.equal({ code: 'scan_unfinished' });
     });
@@ -287,10 +287,10 @@ describe('an operator’s action on a message', () => {
     });
   });
 
-  it('names the way out of what a brake holds and of a row that can not be mapped: a retry is none', () => {
+  it('names the way out of what is on hold and of a row that can not be mapped: a retry is none', () => {
     for (const action of ['delivered', 'not_delivered'] as const) {
       const whyNot = (parkClass: ParkClass) => decideOperatorAction(action, at('parked', parkClass), context);
-      expect(whyNot('held')).to.deep.equal({ to: null, why: { code: 'held_by_brake' } });
+      expect(whyNot('held')).to.deep.equal({ to: null, why: { code: 'held_for_review' } });
       expect(whyNot('unmapped')).to.deep.equal({ to: null, why: { code: 'row_unmapped' } });
       expect(whyNot('refused')).to.deep.equal({ to: null, why: { code: 'nothing_in_doubt' } });
     }

@@ -136,7 +136,7 @@ onAnyLab('the way out that a refused action names', (kit) => {
       names: /correct it there/,
       carryOut: (lab) => lab.changeErp('UPDATE sales_order_lines SET qty=-qty'),
     },
-    held_by_brake: {
+    held_for_review: {
       settings: { capture: { maxUpdates: 0 } },
       arrange: async (lab) => {
         await works(lab);

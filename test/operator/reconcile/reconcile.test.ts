@@ -123,7 +123,7 @@ onSqliteLabAnd('postgres', 'comparing both sides', (kit) => {
     expect(run.tally).to.include({ read: 4, same: 4 });
   });
 
-  it('finds what differs on either side and repairs it, once, past the brakes', async () => {
+  it('finds what differs on either side and repairs it, once, past the holds', async () => {
     const lab = await delivered({ customers: 3, orders: 12 });
     const ids = await idsByKey();
     const at = (nth: number) => ids[nth] as [string, string];

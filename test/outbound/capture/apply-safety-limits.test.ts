@@ -7,10 +7,10 @@ import { editSampleLine } from '../../support/change-sample-erp.js';
 import { type Lab, onAnyLab } from '../../support/jobs/job-lab.js';
 import { expectAllAtService, statesOf } from '../../support/jobs/service-of.js';
 
-/** The long form: WAYBILL_BRAKE_ORDERS=5000 npx mocha dist/test/outbound/capture/apply-safety-limits.test.js */
-const manyOrders = Number(process.env.WAYBILL_BRAKE_ORDERS ?? 500);
+/** The long form: WAYBILL_HOLD_ORDERS=5000 npx mocha dist/test/outbound/capture/apply-safety-limits.test.js */
+const manyOrders = Number(process.env.WAYBILL_HOLD_ORDERS ?? 500);
 
-onAnyLab('a brake', (kit) => {
+onAnyLab('a hold', (kit) => {
   const changesAt = (lab: Lab) =>
     lab.sandbox.ledger().requests.filter(({ method }) => ['PATCH', 'PUT', 'DELETE'].includes(method));
   const alertsOf = () => kit.rows("SELECT detail FROM audit_log WHERE event='alert'");
@@ -202,13 +202,13 @@ onAnyLab('a brake', (kit) => {
     await lab.changeErp("UPDATE customers SET city='Weimar'");
     await lab.capture({ sweep: true });
     const { summary, shown } = await summariseHeld(lab.context, {});
-    expect(summary).to.deep.include({ held: 8, brakes: [] });
+    expect(summary).to.deep.include({ held: 8, holds: [] });
 
     await lab.changeErp('CREATE TABLE kept AS SELECT * FROM sales_orders');
     await lab.changeErp('DELETE FROM sales_orders');
     await lab.capture();
     expect((await confirmHeld(lab.context, {}, 'send', shown, 'they moved')).done).to.equal(8);
-    expect((await summariseHeld(lab.context, {})).summary.brakes).to.have.length(1);
+    expect((await summariseHeld(lab.context, {})).summary.holds).to.have.length(1);
     for (let i = 0; i < 3; i++) {
       await lab.capture({ sweep: true });
       await lab.deliver();

@@ -624,7 +624,7 @@ onAnyLab('an order that is removed', (kit) => {
     expect(changesAt(lab)).to.deep.equal([]);
     expect(lab.sandbox.ledger().orders.map(({ reference, record }) => [reference, record])).to.deep.equal(before);
     const { summary: held, shown } = await summariseHeld(lab.context, {});
-    expect(held.brakes).to.have.length(1);
+    expect(held.holds).to.have.length(1);
     expect(held.groups.map(({ operation, count }) => ({ operation, count }))).to.deep.equal([
       { operation: 'delete', count: 1 },
     ]);

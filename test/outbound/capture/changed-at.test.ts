@@ -41,7 +41,7 @@ function tests(kit: LabKit): void {
         return orderNo;
       };
       const meanwhile = await enter();
-      expect((await other.capture({ dryRun: true })).brakes).to.deep.equal([]);
+      expect((await other.capture({ dryRun: true })).holds).to.deep.equal([]);
       await works(other);
       expect(atService(lab)).to.include(meanwhile);
       const { changed_at, high_changed_at } = await cursorOf();
@@ -60,8 +60,8 @@ function tests(kit: LabKit): void {
     await works(lab);
     const other = lab.another({ settings: { orders: { changedAt: 'created_at' } } });
     await editSampleLine(lab.erp, id, 1, 5);
-    expect((await other.capture({ dryRun: true })).brakes).to.deep.equal([]);
-    expect((await works(other)).brakes).to.deep.equal([]);
+    expect((await other.capture({ dryRun: true })).holds).to.deep.equal([]);
+    expect((await works(other)).holds).to.deep.equal([]);
     expect(await sourceAlerts()).to.deep.equal([]);
     expect((await cursorOf()).high_changed_at).to.match(/^2026-02-20/);
   });
@@ -80,7 +80,7 @@ function tests(kit: LabKit): void {
       await works(lab);
       await editSampleLine(lab.erp, id, 1, 5);
       await lab.changeErp('UPDATE sales_orders SET updated_at=? WHERE id=?', [second, id]);
-      expect((await works(lab, { sweep: true })).brakes).to.deep.equal([]);
+      expect((await works(lab, { sweep: true })).holds).to.deep.equal([]);
       expect(await sourceAlerts()).to.deep.equal([]);
       const updates = await kit.rows("SELECT state FROM outbox_message WHERE operation='update'");
       expect(updates).to.deep.equal([{ state: 'delivered' }]);

@@ -49,7 +49,7 @@ onAnyLab('a dry run', (kit) => {
       captured: { customers: 0, orders: 2 },
       removed: { customers: 0, orders: 3 },
       parked: 0,
-      brakes: [],
+      holds: [],
     });
 
     const passes = [await lab.capture({ sweep: true }), await lab.capture({ sweep: true })];
@@ -96,24 +96,24 @@ onAnyLab('a dry run', (kit) => {
     });
   });
 
-  it('says what the brakes would hold', async () => {
+  it('says what would be put on hold', async () => {
     const lab = await delivered({ maxRemovals: 1, maxUpdates: 1 });
     const [first, second, third, fourth] = (await idsOf(lab)) as [number, number, number, number];
     await cancelSampleOrder(lab.erp, first);
     await editSampleLine(lab.erp, third, 1, 7);
-    expect(await lab.capture({ dryRun: true })).to.deep.include({ held: 0, brakes: [] });
+    expect(await lab.capture({ dryRun: true })).to.deep.include({ held: 0, holds: [] });
     await cancelSampleOrder(lab.erp, second);
     await editSampleLine(lab.erp, fourth, 1, 7);
     const before = await everything(kit);
     const dry = await lab.capture({ dryRun: true });
     const reason = { code: 'too_many_removals', count: 2, limit: 1 };
-    const brakes = [{ code: 'changes_held', entity: 'order', source: null, held: 4, reason }];
-    expect(dry).to.deep.include({ held: 4, parked: 4, brakes });
+    const holds = [{ code: 'changes_held', entity: 'order', source: null, held: 4, reason }];
+    expect(dry).to.deep.include({ held: 4, parked: 4, holds });
     expect(await everything(kit)).to.deep.equal(before);
-    expect(await lab.capture({ sweep: true })).to.deep.include({ held: 4, parked: 4, brakes });
+    expect(await lab.capture({ sweep: true })).to.deep.include({ held: 4, parked: 4, holds });
   });
 
-  it('shows no removals from an ERP that is empty, and which brake comes', async () => {
+  it('shows no removals from an ERP that is empty, and which hold comes', async () => {
     const lab = await delivered();
     await lab.changeErp('DELETE FROM sales_order_lines');
     await lab.changeErp('DELETE FROM sales_orders');
@@ -121,7 +121,7 @@ onAnyLab('a dry run', (kit) => {
     await lab.changeErp("UPDATE customers SET name='Another' WHERE id=1");
     const dry = await lab.capture({ dryRun: true });
     const reason = { code: 'source_empty' };
-    expect(dry.brakes).to.deep.equal([{ code: 'changes_held', entity: 'customer', source: null, held: 1, reason }]);
+    expect(dry.holds).to.deep.equal([{ code: 'changes_held', entity: 'customer', source: null, held: 1, reason }]);
   });
 });
 

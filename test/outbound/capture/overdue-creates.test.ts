@@ -30,12 +30,12 @@ onAnyLab('orders that earlier scans left out', (kit) => {
     const lab = await withOld(3);
     const back = lab.another({ ...from('2025-01-01', { capture: { maxCreates: 2 } }) });
     const dry = await back.capture({ dryRun: true });
-    expect(dry.brakes.map(({ reason }) => reason.code)).to.deep.equal(['too_many_creates']);
+    expect(dry.holds.map(({ reason }) => reason.code)).to.deep.equal(['too_many_creates']);
     // New orders go on.
     await insertSampleOrder(lab.erp, {});
-    const { brakes, held } = await back.capture({ sweep: true });
+    const { holds, held } = await back.capture({ sweep: true });
     expect(held).to.equal(3);
-    expect(told(brakes.map(({ reason }) => reason)[0])).to.contain('capture.maxCreates (2)');
+    expect(told(holds.map(({ reason }) => reason)[0])).to.contain('capture.maxCreates (2)');
     await back.deliver();
     expect(lab.sandbox.counts().orders).to.equal(5);
     const { shown } = await summariseHeld(back.context, {});

@@ -233,10 +233,10 @@ onAnyLab('the remedy of what a scan finds about a record', (kit) => {
     });
 });
 
-function factsOf({ touched, brakes, skipped }: CaptureResult): Fact[] {
+function factsOf({ touched, holds, skipped }: CaptureResult): Fact[] {
   return [
     ...touched.flatMap(({ parked }) => parked ?? []),
-    ...brakes.map(({ reason }) => reason as Fact),
+    ...holds.map(({ reason }) => reason as Fact),
     ...skipped.map(({ reason }) => reason),
   ];
 }

@@ -15,7 +15,7 @@ const settings = {
 };
 
 onAnyLab('an ERP that was restored from yesterday', (kit) => {
-  const heldBySource = async (lab: Lab) => (await summariseHeld(lab.context, {})).summary.brakes.length;
+  const heldBySource = async (lab: Lab) => (await summariseHeld(lab.context, {})).summary.holds.length;
   const openAlerts = async () =>
     (await kit.rows('SELECT cause FROM alert WHERE open_cause IS NOT NULL ORDER BY cause')).map(({ cause }) => cause);
   const atService = (lab: Lab) => {

@@ -1,24 +1,24 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { outside } from '../../../src/model/outside.js';
-import { changedIdentity, type HoldInput, holdReason, passBrake } from '../../../src/outbound/capture/safety-limits.js';
+import { changedIdentity, type HoldInput, holdReason, passHold } from '../../../src/outbound/capture/safety-limits.js';
 
 const empty = { code: 'source_empty' } as const;
 const limits = { maxCreates: 100, maxUpdates: 200, maxRemovals: 10 };
 
-describe('the brake of a pass', () => {
+describe('the hold of a pass', () => {
   it('lets through what a person may have done by hand', () => {
-    expect(passBrake({ creates: 0, updates: 200, removals: 10 }, limits, null)).to.equal(null);
-    expect(passBrake({ creates: 0, updates: 0, removals: 0 }, limits, empty)).to.equal(null);
+    expect(passHold({ creates: 0, updates: 200, removals: 10 }, limits, null)).to.equal(null);
+    expect(passHold({ creates: 0, updates: 0, removals: 0 }, limits, empty)).to.equal(null);
   });
 
   it('holds more than that, and says which setting it was', () => {
-    expect(passBrake({ creates: 0, updates: 201, removals: 0 }, limits, null)).to.deep.equal({
+    expect(passHold({ creates: 0, updates: 201, removals: 0 }, limits, null)).to.deep.equal({
       code: 'too_many_updates',
       count: 201,
       limit: 200,
     });
-    expect(passBrake({ creates: 0, updates: 1, removals: 11 }, limits, null)).to.deep.equal({
+    expect(passHold({ creates: 0, updates: 1, removals: 11 }, limits, null)).to.deep.equal({
       code: 'too_many_removals',
       count: 11,
       limit: 10,
@@ -26,19 +26,19 @@ describe('the brake of a pass', () => {
   });
 
   it('holds records that earlier passes left out, where they are many', () => {
-    const of = (creates: number) => passBrake({ creates, updates: 0, removals: 0 }, limits, null);
+    const of = (creates: number) => passHold({ creates, updates: 0, removals: 0 }, limits, null);
     expect(of(100)).to.equal(null);
     expect(of(101)).to.deep.equal({ code: 'too_many_creates', count: 101, limit: 100 });
   });
 
   it('holds everything as long as something is wrong with the source', () => {
-    expect(passBrake({ creates: 0, updates: 1, removals: 0 }, limits, empty)).to.equal(empty);
+    expect(passHold({ creates: 0, updates: 1, removals: 0 }, limits, empty)).to.equal(empty);
   });
 
   it('never lets more than the limits through', () => {
     fc.assert(
       fc.property(fc.nat(400), fc.nat(20), fc.option(fc.constant(empty)), (updates, removals, standing) => {
-        const free = passBrake({ creates: 0, updates, removals }, limits, standing) === null;
+        const free = passHold({ creates: 0, updates, removals }, limits, standing) === null;
         const few = updates <= 200 && removals <= 10 && standing === null;
         expect(free).to.equal(few || updates + removals === 0);
       }),
@@ -46,7 +46,7 @@ describe('the brake of a pass', () => {
   });
 });
 
-describe('the brake of a single message', () => {
+describe('the hold of a single message', () => {
   const newest = {
     id: 1,
     revision: 1,

@@ -4,7 +4,7 @@ import {
   believedMarks,
   endOf,
   nextMarks,
-  sourceBrake,
+  sourceHold,
   toleranceSeconds,
 } from '../../../src/outbound/capture/safety-limits.js';
 import type { SourceMarks } from '../../../src/store/job-runs.js';
@@ -13,15 +13,15 @@ const marks: SourceMarks = {
   highChangedAt: '2026-06-02 12:00:00',
   highKey: '100',
   sweptRows: 50,
-  brake: null,
+  hold: null,
 };
 const end = { isEmpty: false, changedAt: '2026-06-02 12:00:00', key: '100' };
-const causeOf = (...args: Parameters<typeof sourceBrake>) => sourceBrake(...args)?.code ?? null;
+const causeOf = (...args: Parameters<typeof sourceHold>) => sourceHold(...args)?.code ?? null;
 
 describe('what is wrong with a source', () => {
   it('is nothing when keys and times grow, nor at the first look', () => {
     expect(causeOf(marks, { ...end, key: '101' }, 50, 600)).to.equal(null);
-    expect(causeOf({ highChangedAt: null, highKey: null, sweptRows: null, brake: null }, end, 0, 600)).to.equal(null);
+    expect(causeOf({ highChangedAt: null, highKey: null, sweptRows: null, hold: null }, end, 0, 600)).to.equal(null);
   });
 
   it('is that it is empty, or that nothing is eligible where many rows were', () => {
@@ -63,12 +63,12 @@ describe('what is wrong with a source', () => {
   });
 
   it('ends by itself when rows are back, but a restored ERP waits for a person', () => {
-    const empty = { ...marks, brake: { code: 'source_empty' } as const };
+    const empty = { ...marks, hold: { code: 'source_empty' } as const };
     expect(causeOf(empty, end, null, 600)).to.equal(null);
-    const drained = { ...marks, brake: { code: 'source_drained', before: 50 } as const };
+    const drained = { ...marks, hold: { code: 'source_drained', before: 50 } as const };
     expect(causeOf(drained, end, null, 600)).to.equal('source_drained');
     expect(causeOf(drained, end, 1, 600)).to.equal(null);
-    const restored = { ...marks, brake: { code: 'source_restored', evidence: { code: 'keys_turned' } } as const };
+    const restored = { ...marks, hold: { code: 'source_restored', evidence: { code: 'keys_turned' } } as const };
     expect(causeOf(restored, { ...end, key: '1000' }, 50, 600)).to.equal('source_restored');
   });
 
@@ -76,12 +76,12 @@ describe('what is wrong with a source', () => {
     const key = fc.nat(200).map(String);
     fc.assert(
       fc.property(fc.array(fc.record({ key, isEmpty: fc.boolean() }), { maxLength: 20 }), (looks) => {
-        let now: SourceMarks = { highChangedAt: null, highKey: null, sweptRows: null, brake: null };
+        let now: SourceMarks = { highChangedAt: null, highKey: null, sweptRows: null, hold: null };
         let highest = -1;
         for (const { key: seen, isEmpty } of looks) {
           const look = { isEmpty, changedAt: null, key: isEmpty ? null : seen };
-          now = nextMarks(now, look, null, sourceBrake(now, look, null, 600));
-          if (now.brake === null) highest = Math.max(highest, Number(now.highKey ?? -1));
+          now = nextMarks(now, look, null, sourceHold(now, look, null, 600));
+          if (now.hold === null) highest = Math.max(highest, Number(now.highKey ?? -1));
           expect(Number(now.highKey ?? -1)).to.equal(highest);
         }
       }),

@@ -53,7 +53,7 @@ onSqliteLabAnd('postgres', 'two sources', (kit) => {
     expect((await lab.capture({ sweep: true })).captured).to.deep.equal({ customers: 0, orders: 0 });
   });
 
-  it('have a cursor each, and a brake each: what happens to one says nothing of the other', async () => {
+  it('have a cursor each, and a hold each: what happens to one says nothing of the other', async () => {
     const { lab, berlin } = await startTwo(kit, { orders: { onDeleted: 'delete' }, capture: { maxRemovals: 1 } });
     await lab.capture();
     await lab.deliver();
@@ -62,8 +62,8 @@ onSqliteLabAnd('postgres', 'two sources', (kit) => {
     berlin.change('DELETE FROM sales_order_lines; DELETE FROM sales_orders');
     const emptied = await lab.capture({ sweep: true });
     expect(emptied.removed).to.deep.equal({ customers: 0, orders: 0 });
-    const brakes = await kit.rows('SELECT name, brake_code FROM capture_cursor WHERE brake_code IS NOT NULL');
-    expect(brakes).to.deep.equal([{ name: 'order.berlin', brake_code: 'source_empty' }]);
+    const holds = await kit.rows('SELECT name, brake_code FROM capture_cursor WHERE brake_code IS NOT NULL');
+    expect(holds).to.deep.equal([{ name: 'order.berlin', brake_code: 'source_empty' }]);
     await lab.changeErp("UPDATE sales_orders SET remark='changed', updated_at='2026-11-20 10:00:00' WHERE id=2");
     expect((await lab.capture({ sweep: true })).held).to.equal(0);
   });

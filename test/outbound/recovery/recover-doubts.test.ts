@@ -161,9 +161,9 @@ onAnyLab('what a recovered store believes', (kit) => {
       expect(await orderOf(id)).to.include({ state: 'parked', park_class: 'conflict' });
     });
 
-    it('sends none again that a brake had held', async () => {
+    it('sends none again that was on hold', async () => {
       const { lab, id, rows } = await recaptured({}, async () => {});
-      await kit.store.transaction('as a brake left it', (tx) =>
+      await kit.store.transaction('as a hold left it', (tx) =>
         tx.run(`UPDATE outbox_message SET ${forged.parked}, park_class='held' WHERE entity='order' AND source_key=?`, [
           String(id),
         ]),

@@ -280,7 +280,7 @@ onAnyLab('what a recovery takes for proven', (kit) => {
     await leavesAndReturns(lab, id);
   });
 
-  it('no yes to a change that a brake held in a copy, whatever was sent since', async () => {
+  it('no yes to a change that was on hold in a copy, whatever was sent since', async () => {
     const lab = await start();
     const id = await sendNewOrder(lab);
     const restore = await copyStore(kit);
@@ -290,7 +290,7 @@ onAnyLab('what a recovery takes for proven', (kit) => {
     await restore();
     await editSampleLine(lab.erp, id, 1, 50);
     await lab.capture({ sweep: true });
-    await kit.store.transaction('as a brake leaves it', (tx) =>
+    await kit.store.transaction('as a hold leaves it', (tx) =>
       tx.run(
         `UPDATE outbox_message SET ${forged.parked}, park_class='held', reason_code='legacy', reason_data='{"text":{"outside":"many"}}' WHERE state='pending'`,
       ),

@@ -91,7 +91,7 @@ async function resume(world: World): Promise<void> {
 
 /** A person does what Waybill says. */
 async function help(world: World, dice: Dice, tell: (line: string) => void): Promise<void> {
-  const status = jsonOf<{ notLive: string | null; brakes: unknown[] }>(await world.command(['status', '--json']));
+  const status = jsonOf<{ notLive: string | null; holds: unknown[] }>(await world.command(['status', '--json']));
   if (status?.notLive && /recover/.test(status.notLive)) {
     // The store is the one that ran last where nobody replaced it.
     const options = world.replacedAtMs === null ? ['--same-store'] : recoverOptions(world);
@@ -113,8 +113,8 @@ async function help(world: World, dice: Dice, tell: (line: string) => void): Pro
     await resolveTruthfully(world, message, dice);
     tell(`somebody resolves ${message.entity} ${message.sourceKey}: ${message.reason?.slice(0, 120)}`);
   }
-  // Each was looked at: what a brake on all of them still holds may go.
-  if ((status?.brakes ?? []).length > 0)
+  // Each was looked at: what a hold on all of them still keeps back may go.
+  if ((status?.holds ?? []).length > 0)
     for (const entity of ['customers', 'orders'])
       await world.command(['confirm', entity, '--reason', 'looked at all of them', '--yes']);
   // Holds without a message of their own.

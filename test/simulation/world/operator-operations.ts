@@ -73,7 +73,7 @@ export async function judge(world: World, message: Listed): Promise<{ is: Verdic
   const found = lookFor(world, message);
   const { parkClass, operation } = message;
   const verdict = (is: Verdict) => ({ is, serviceId: is === 'delivered' ? (found?.id ?? null) : null });
-  // A change of what may be another record waits for the same look as what a brake holds.
+  // A change of what may be another record waits for the same look as what is on hold.
   if (parkClass === 'held' || (parkClass === 'conflict' && operation !== 'create')) {
     const isRight = await isWhatIsBound(world, message, found);
     // Waybill names the command by which it learns that the record has another key.

@@ -347,10 +347,10 @@ export async function heldReason(world: World): Promise<string | null> {
   const said = jsonOf<{
     notLive: string | null;
     pauses: { reason?: string; lane?: string }[];
-    brakes: { reason?: string }[];
+    holds: { reason?: string }[];
   }>(await world.command(['status', '--json']));
   if (!said) return null;
-  return said.notLive ?? said.pauses[0]?.reason ?? (said.brakes.length > 0 ? JSON.stringify(said.brakes[0]) : null);
+  return said.notLive ?? said.pauses[0]?.reason ?? (said.holds.length > 0 ? JSON.stringify(said.holds[0]) : null);
 }
 
 /** Messages of which `status` says that nothing sends them until a person sees to the record that they wait for. */

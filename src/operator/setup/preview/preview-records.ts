@@ -32,7 +32,7 @@ export interface Preview {
   /** Reasons beyond those that are listed. */
   otherCauses: number;
   totals: MoneyTotal[];
-  brakes: HeldFact[];
+  holds: HeldFact[];
   stopped: Fact | null;
   /** Among the keys that were asked for: the rows that may not be sent, with the reason; and those that no row has. */
   ineligible: Standing[];
@@ -102,7 +102,7 @@ export async function previewRecords(
     })),
     otherCauses: tally.causes.others,
     totals: tally.totals(),
-    brakes: result.brakes,
+    holds: result.holds,
     stopped: enough.signal.aborted ? null : (result.stopped?.reason ?? null),
     ineligible: standing.filter(({ unmet }) => unmet.length > 0),
     unknownKeys: (keys ?? []).filter((key) => !found.has(key)),
