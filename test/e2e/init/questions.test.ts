@@ -494,4 +494,31 @@ describe('what waybill init asks instead of guessing', function () {
       'customers-table',
     ]);
   });
+
+  it('for tables that are called like nothing: those with the most rows, and those whose keys the orders hold, come first', async () => {
+    const file = dir.file('many.sqlite');
+    const erp = openSqlite(file);
+    const rowsOf = (from: number, to: number) =>
+      `WITH RECURSIVE n(i) AS (SELECT ${from} UNION ALL SELECT i + 1 FROM n WHERE i < ${to})`;
+    erp.exec(`BEGIN; CREATE TABLE vbk (vid INTEGER PRIMARY KEY, partei INTEGER); CREATE TABLE prt (id INTEGER PRIMARY KEY, bez TEXT);
+      ${rowsOf(1, 200)} INSERT INTO vbk SELECT i, 1 + i % 9 FROM n; ${rowsOf(1, 9)} INSERT INTO prt SELECT i, 'P' || i FROM n`);
+    for (let n = 0; n < 300; n++)
+      erp.exec(`CREATE TABLE mod_${n} (id INTEGER PRIMARY KEY); ${rowsOf(1, 20)} INSERT INTO mod_${n} SELECT i FROM n`);
+    erp.exec('COMMIT');
+    erp.close();
+    const place = ['--type', 'sqlite', '--file', file];
+    const asked = await initJson(dir.file('many'), ...place);
+    expect(asked.open[0].text).to.equal('Which table holds the sales orders? (282 other tables are not listed.)');
+    expect(asked.open[0].choices[0]).to.deep.equal({ value: 'vbk', note: '200 rows' });
+    const buyer = await initJson(
+      dir.file('many'),
+      ...place,
+      '--orders-table',
+      'vbk',
+      '--column',
+      'order.customer=partei',
+    );
+    const customers = buyer.open.find(({ name }: { name: string }) => name === 'customers-table');
+    expect(customers.choices[0]).to.deep.equal({ value: 'prt', note: '9 rows, 9 of 9 keys are there' });
+  });
 });

@@ -81,7 +81,7 @@ export function askUnknown(schema: Schema): Draft | null {
   if (orders && orders === lines) return wrongTable(schema, 'lines-table', nameOf(lines));
   const linesChoice = orders && lines && askLines(schema, orders, lines);
   const buyer = orders && askBuyer(schema, orders);
-  const customers = askCustomers(schema, orders, buyer, ask);
+  const customers = askCustomers(schema, orders, buyer, { rows, ask });
   if (customers && (customers === orders || customers === lines))
     return wrongTable(schema, 'customers-table', nameOf(customers));
   const customerChoice = orders && customers && buyer ? askCustomer(schema, orders, customers, buyer) : undefined;
@@ -156,7 +156,9 @@ function askTable(
     const words = tableWords[role].test(table.name) ? 0 : 2000;
     return (at < 0 ? 4000 : at) + words + (table.isView ? 1000 : 0) + (isKnown ? 0 : 500);
   };
-  const offered = catalogue.tables.filter((table) => count(table) !== 0).sort((a, b) => rank(a) - rank(b));
+  const offered = catalogue.tables
+    .filter((table) => count(table) !== 0)
+    .sort((a, b) => rank(a) - rank(b) || (count(b) ?? 0) - (count(a) ?? 0));
   const candidates = offered.slice(0, MOST_TABLES).map((table) => ({
     ...{
       value: nameOf(table),
@@ -564,12 +566,18 @@ function askCustomers(
   schema: Schema,
   orders: CatalogueTable | undefined,
   buyer: string | undefined,
-  ask: (
-    role: TableRole,
-    step: SetupStep,
-    likely: readonly CatalogueTable[],
-    evidence?: Map<CatalogueTable, Evidence[]>,
-  ) => CatalogueTable | undefined,
+  {
+    rows,
+    ask,
+  }: {
+    rows: Readonly<Record<string, number | null>>;
+    ask: (
+      role: TableRole,
+      step: SetupStep,
+      likely: readonly CatalogueTable[],
+      evidence?: Map<CatalogueTable, Evidence[]>,
+    ) => CatalogueTable | undefined;
+  },
 ): CatalogueTable | undefined {
   const { catalogue, asking } = schema;
   if (!orders || !buyer || asking.given('customers-table').length > 0) return ask('customers', 'customer', []);
@@ -580,7 +588,9 @@ function askCustomers(
     const best = links.flatMap((one) => one ?? []).sort((a, b) => b.found - a.found)[0];
     return best === undefined || best.found === 0 ? [] : [{ table, best }];
   });
-  tested.sort((a, b) => b.best.found - a.best.found);
+  // Many a table has the numbers 1 to 40 among its keys: the one with few others comes first.
+  const count = (table: CatalogueTable) => rows[nameOf(table)] ?? 0;
+  tested.sort((a, b) => b.best.found - a.best.found || count(a.table) - count(b.table));
   const evidence = new Map(
     tested.map(({ table, best: { found, looked } }): [CatalogueTable, Evidence[]] => [
       table,
