@@ -2,6 +2,7 @@ import type { AllFacts, CommonFacts } from '../model/facts/fact.js';
 import { openOutside } from '../model/outside.js';
 import { actionWords } from './en/actions.js';
 import { alertWords } from './en/alerts.js';
+import { doctorWords } from './en/doctor.js';
 import { listWords } from './en/lists.js';
 import { probeWords } from './en/probe.js';
 import { reconcileWords } from './en/reconcile.js';
@@ -29,4 +30,5 @@ export const en: WordsFor<AllFacts> = {
   ...reconcileWords,
   ...recoveryWords,
   ...probeWords,
+  ...doctorWords,
 };

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { actionWords } from '../../src/words/en/actions.js';
 import { alertWords } from '../../src/words/en/alerts.js';
+import { doctorWords } from '../../src/words/en/doctor.js';
 import { listWords } from '../../src/words/en/lists.js';
 import { probeWords } from '../../src/words/en/probe.js';
 import { reconcileWords } from '../../src/words/en/reconcile.js';
@@ -22,6 +23,7 @@ describe('the codes of facts', () => {
     recoveryWords,
     sendingWords,
     serviceWords,
+    doctorWords,
     workWords,
   };
 

@@ -5,7 +5,7 @@ import { type LoadedSettings, loadSettings } from '../../config/load-settings.js
 import { askService } from '../../operator/setup/doctor/check-service.js';
 import { examine } from '../../operator/setup/doctor/examine.js';
 import { type Finding, findingsOf, guarded, type Severity } from '../../operator/setup/doctor/finding.js';
-import { tell } from '../../words/words.js';
+import { remedyFor, tell } from '../../words/words.js';
 import { allOptions, type CommonOptions, exitCode, inApp, jsonCommand, sourceNamed, sourceOption } from '../command.js';
 import { Output } from '../terminal/output.js';
 import { hideFromErrors } from '../terminal/streams.js';
@@ -42,10 +42,15 @@ async function doctor(options: DoctorOptions): Promise<number> {
   const loaded = load(options);
   const output = new Output({ ...options, secrets: 'settings' in loaded ? secretsOf(loaded.settings) : [] });
   const show = (found: readonly Finding[]) => {
-    const told = found.map(({ because, what, ...one }) => ({
-      ...one,
-      what: because === undefined ? what : `${what}: ${tell(because)}`,
-    }));
+    const told = found.map(({ because, what, todo, ...one }) => {
+      if (because === undefined) return { ...one, what, todo };
+      const remedy = todo.length === 0 ? remedyFor(because) : null;
+      return {
+        ...one,
+        what: what === '' ? tell(because) : `${what}: ${tell(because)}`,
+        todo: remedy === null ? todo : [remedy],
+      };
+    });
     findings.push(...told);
     for (const one of told)
       output.lines(`${marks[one.severity]} ${one.part}: ${one.what}`, ...one.todo.map((line) => `          ${line}`));

@@ -1,6 +1,7 @@
 import { type Outside, outside } from '../outside.js';
 import type { ActionFacts } from './actions.js';
 import type { AlertFacts } from './alerts.js';
+import type { DoctorFacts } from './doctor.js';
 import type { FactOf } from './fact-of.js';
 import type { ListFacts } from './lists.js';
 import type { ProbeFacts } from './probe.js';
@@ -28,7 +29,8 @@ export interface AllFacts
     ListFacts,
     ReconcileFacts,
     RecoveryFacts,
-    ProbeFacts {}
+    ProbeFacts,
+    DoctorFacts {}
 
 /**
  * A typed fact: the reason of a refusal, a row's problem, a hold, an alert. It is stored as its code and its data as JSON;

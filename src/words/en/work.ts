@@ -55,7 +55,9 @@ export const workWords: WordsFor<WorkFacts> = {
     if (former !== null)
       return `${what}. Put the name ${former} back. Or, if these are other records than those of ${former}, say ${steps}`;
     const back = [...entities.map((one) => `\`${one}s.key\``), '`erp`'].join(' and ');
-    return `${what}. Put ${back} back. Or, if each key still names the same record, say ${steps}; without --same if the keys have other values now`;
+    const own =
+      'If this is the configuration of another ERP, give it a store of its own (`store.file`, or another database)';
+    return `${what}. Put ${back} back. ${own}. Or, if each key still names the same record, say ${steps}; without --same if the keys have other values now`;
   },
   rekey_unfinished: ({ entity }) =>
     `\`waybill rekey ${entity}s\` did not come to its end: run it again, under the settings that it was begun with`,

@@ -5,6 +5,7 @@ import { erpDatabase } from '../../../src/db/databases.js';
 import { sql } from '../../../src/db/sql.js';
 import { checkErp } from '../../../src/operator/setup/doctor/check-erp.js';
 import type { Finding } from '../../../src/operator/setup/doctor/finding.js';
+import { tell } from '../../../src/words/words.js';
 import {
   type ErpLab,
   erpSource,
@@ -30,6 +31,8 @@ async function examine(lab: ErpLab, mapping: Mapping = {}, nowMs = Date.now): Pr
 
 const saying = (findings: readonly Finding[], words: string | RegExp) =>
   findings.filter(({ what }) => (typeof words === 'string' ? what.includes(words) : words.test(what)));
+
+const codes = (facts: readonly ({ code: string } | undefined)[]) => facts.flatMap((fact) => fact?.code ?? []);
 
 function doctorTests(lab: ErpLab): void {
   beforeEach(() => lab.run(...TABLES, ...orderRows(1, `${DAY} 10:00:00`), ...orderRows(2, `${DAY} 11:00:00`)));
@@ -120,6 +123,53 @@ function doctorTests(lab: ErpLab): void {
     expect(found?.severity).to.equal('warning');
     await lab.run("UPDATE orders SET created_at = '2025-01-01' WHERE id = 2");
     expect(saying(await examine(lab, mapping), 'orders.startFrom leaves out')).to.deep.equal([]);
+  });
+
+  it('finds a change in the future, and a time zone that fits mends it', async () => {
+    const inAWeek = new Date(Date.now() + 7 * 86_400_000).toISOString().slice(0, 19).replace('T', ' ');
+    await lab.run(`UPDATE orders SET updated_at = '${inAWeek}' WHERE id = 2`);
+    const found = (await examine(lab, { erp: { ...lab.settings(), timeZone: 'Etc/UTC' } })).map(
+      ({ because }) => because,
+    );
+    expect(codes(found)).to.include('newest_change_ahead');
+    // Written by a clock an hour ahead of what the settings say.
+    const wall = new Date(Date.now() + 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
+    await lab.run(`UPDATE orders SET updated_at = '${wall}' WHERE id = 2`);
+    const inZone = async (timeZone: string) =>
+      codes((await examine(lab, { erp: { ...lab.settings(), timeZone } })).map(({ because }) => because));
+    // A server in that zone shows why.
+    expect(await inZone('Etc/UTC')).to.include.oneOf(['newest_change_ahead', 'time_zones_differ']);
+    expect(await inZone('Etc/GMT-1')).not.to.include('newest_change_ahead');
+  });
+
+  it('finds states that sound like a cancellation, and a rule for them mends it', async () => {
+    const found = await examine(lab);
+    expect(codes(found.map(({ because }) => because))).to.include('no_end_of_orders');
+    await lab.run("UPDATE orders SET status = 'storniert' WHERE id = 2");
+    const because = (await examine(lab)).flatMap(({ because }) =>
+      because?.code === 'no_cancellation_rule' ? tell(because) : [],
+    );
+    expect(because).to.deep.equal([
+      'Nothing says which orders are cancelled, while status has "storniert" (1): an order that is cancelled after it was sent stays at the service.',
+    ]);
+    const mended = await examine(lab, {
+      orders: {
+        cancelled: { column: 'status', values: ['storniert'] },
+        completed: { column: 'status', values: ['done'] },
+      },
+    });
+    expect(codes(mended.map(({ because }) => because))).not.to.include.oneOf([
+      'no_cancellation_rule',
+      'no_end_of_orders',
+    ]);
+  });
+
+  it('finds customers that share a code', async () => {
+    expect(codes((await examine(lab)).map(({ because }) => because))).not.to.include('codes_shared');
+    await lab.run("INSERT INTO customers SELECT 2, code, 'Another', updated_at FROM customers");
+    const shared = (await examine(lab)).find(({ because }) => because?.code === 'codes_shared');
+    expect(shared?.severity).to.equal('warning');
+    expect(shared?.because && tell(shared.because)).to.match(/^1 customer code belongs .* "K1"/);
   });
 
   it('compares the clocks', async () => {

@@ -3,6 +3,7 @@ import { mysqlInspection, rolesIn } from '../../../src/db/mysql/mysql-catalogue.
 import type { CatalogueTable } from '../../../src/erp/catalogue.js';
 import { judgeDisk, judgeMode, judgeUnit } from '../../../src/operator/setup/doctor/check-machine.js';
 import { judgeAnswer, judgeCertificate, judgeNoConnection } from '../../../src/operator/setup/doctor/check-service.js';
+import { judgeTimeZone } from '../../../src/operator/setup/doctor/check-states.js';
 import type { Finding } from '../../../src/operator/setup/doctor/finding.js';
 import { guarded } from '../../../src/operator/setup/doctor/finding.js';
 import { judgeChanges, judgeRowCount, judgeTotal } from '../../../src/operator/setup/doctor/judge-changes.js';
@@ -36,6 +37,40 @@ describe('the total of an order', () => {
     expect([found?.severity, others]).to.deep.equal(['note', []]);
     expect(found?.what).to.match(/^Nothing checks the amounts/);
     expect(judgeTotal({ total: 'net_total' })).to.deep.equal([]);
+  });
+});
+
+describe('the time zone of the settings', () => {
+  const now = Date.parse('2026-11-28T12:00:00Z');
+  const judge = (change: Partial<Parameters<typeof judgeTimeZone>[0]>) =>
+    judgeTimeZone(
+      {
+        setting: 'orders.changedAt',
+        column: 'mtime',
+        newest: '2026-11-28 11:59:00',
+        ageMinutes: 61,
+        hasZone: false,
+        database: 'Etc/UTC',
+        settings: 'Europe/Berlin',
+        ...change,
+      },
+      now,
+    );
+
+  it('is compared with that of the database, and with the newest change', () => {
+    expect(judge({})).to.include({ code: 'time_zones_differ', minutes: -60, isSeen: true });
+    expect(judge({ ageMinutes: 3_000 })).to.include({ code: 'time_zones_differ', isSeen: false });
+    expect(judge({ ageMinutes: null })).to.include({ code: 'time_zones_differ', isSeen: false });
+    expect(judge({ database: 'SYSTEM (CET)' })).to.equal(null);
+    expect(judge({ database: '+02:00', ageMinutes: -58 })).to.include({ minutes: 60, isSeen: true });
+    // A column with a zone is right whatever the server's is, and a file has none.
+    expect(judge({ hasZone: true })).to.equal(null);
+    expect(judge({ database: 'none' })).to.equal(null);
+  });
+
+  it('is doubted where the newest change is in the future', () => {
+    expect(judge({ database: 'none', ageMinutes: -58 })).to.include({ code: 'newest_change_ahead', minutes: 58 });
+    expect(judge({ database: 'none', ageMinutes: -3 })).to.equal(null);
   });
 });
 

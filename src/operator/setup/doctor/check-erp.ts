@@ -7,6 +7,7 @@ import { fromQuery } from '../../../erp/query-source.js';
 import { instantOfValue } from '../../../erp/time/time-form.js';
 import { formatSourceKey } from '../../../model/record.js';
 import { excludedOrders } from '../../foresee-delivery.js';
+import { checkCodes, checkStates, checkTimeZone } from './check-states.js';
 import { type Finding, findingsOf, guarded } from './finding.js';
 import {
   judgeChanges,
@@ -42,6 +43,9 @@ export async function checkErp(database: ErpDatabase, settings: Settings, nowMs:
     ...judgeTotal(settings.orders),
     ...(await ask((snapshot) => checkFloats(snapshot, settings))),
     ...(await ask((snapshot) => checkChanges(snapshot, settings))),
+    ...(await ask((snapshot) => checkTimeZones(snapshot, settings, nowMs()))),
+    ...(await ask((snapshot) => checkStates(snapshot, settings))),
+    ...(await ask((snapshot) => checkCodes(snapshot, settings))),
     ...(await guarded('mapping', async () => judgeStarts(await excludedOrders(reader), settings.orders), 'warning')),
     ...(await ask((snapshot) => checkKeys(snapshot, settings))),
     ...(await ask((snapshot) => checkRowCounts(snapshot, settings, tables))),
@@ -140,6 +144,16 @@ async function checkChanges(snapshot: ErpSnapshot, settings: Settings): Promise<
     missing[setting === 'orders.query' ? 'orders' : 'customers'] = Number(rows[0]?.n ?? 0);
   }
   return judgeChanges(settings, missing);
+}
+
+async function checkTimeZones(snapshot: ErpSnapshot, settings: Settings, nowMs: number): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const { setting, query, changedAt } of sourcesOf(settings)) {
+    if (changedAt === undefined) continue;
+    const [column = rawSql(changedAt)] = await columnsOf(snapshot, query, [changedAt]);
+    findings.push(...(await checkTimeZone(snapshot, { setting, query, changedAt, column }, settings.erp, nowMs)));
+  }
+  return findings;
 }
 
 async function checkKeys(snapshot: ErpSnapshot, settings: Settings): Promise<Finding[]> {

@@ -29,10 +29,10 @@ export async function* examine(
   for (const own of [settings, ...(settings.named ?? [])]) {
     if (source !== undefined && source !== (own.source ?? defaultSource)) continue;
     const database = await erpDatabase(own.erp);
-    const of = own.source ? `source ${own.source}: ` : '';
+    const of = own.source ? [`source ${own.source}`] : [];
     try {
       const found = await guarded('erp', () => checkErp(database, own, nowMs));
-      yield found.map((one) => ({ ...one, what: `${of}${one.what}` }));
+      yield found.map((one) => ({ ...one, what: [...of, ...(one.what === '' ? [] : [one.what])].join(': ') }));
     } finally {
       await database.close().catch(() => undefined);
     }

@@ -9,8 +9,9 @@ export type Part = 'configuration' | 'erp' | 'mapping' | 'store' | 'service' | '
 export interface Finding {
   part: Part;
   severity: Severity;
+  /** Empty: `because` says it all. */
   what: string;
-  /** The reason that somebody else gave. */
+  /** The reason that somebody else gave, or the finding itself. */
   because?: Fact;
   /** Settings, statements or commands, one a line. */
   todo: string[];
@@ -19,6 +20,11 @@ export interface Finding {
 /** Begins the findings of a part. */
 export function findingsOf(part: Part) {
   return (severity: Severity, what: string, ...todo: string[]): Finding => ({ part, severity, what, todo });
+}
+
+/** A finding that is a fact; its remedy is what to do. */
+export function findingOf(part: Part, severity: Severity, because: Fact): Finding {
+  return { part, severity, what: '', because, todo: [] };
 }
 
 const longestList = 10;
