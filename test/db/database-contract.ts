@@ -221,6 +221,34 @@ function serverContract(lab: ServerLab): void {
       });
     });
 
+    const fills = 'INSERT INTO order_lines SELECT * FROM kept_lines';
+    for (const [how, change] of Object.entries({
+      'was emptied and filled again': ['TRUNCATE TABLE order_lines', fills],
+      'was replaced by another': [
+        'CREATE TABLE new_lines AS SELECT * FROM kept_lines',
+        'ALTER TABLE order_lines RENAME TO old_lines',
+        'ALTER TABLE new_lines RENAME TO order_lines',
+      ],
+    }))
+      it(`reads no table as empty that ${how} behind its snapshot`, async () => {
+        await lab.run(...orderRows(1, DAY), 'CREATE TABLE kept_lines AS SELECT * FROM order_lines');
+        const database = await erpDatabase(lab.settings());
+        const linesRead = (behind: readonly string[]) =>
+          database.snapshot(async (snapshot) => {
+            await snapshot.query(rawSql('SELECT * FROM orders'), 'begin');
+            await lab.run(...behind);
+            return (await snapshot.query(rawSql('SELECT * FROM order_lines'), 'read the lines')).rows.length;
+          });
+        try {
+          const before = await linesRead([]);
+          expect(before).to.be.greaterThan(0);
+          expect((await failureOf(linesRead(change))).message).to.include('tried again');
+          expect(await linesRead([])).to.equal(before);
+        } finally {
+          await database.close();
+        }
+      });
+
     it('needs an account that may only SELECT', async () => {
       await lab.run(...orderRows(1, DAY));
       const user = await lab.createUser(['customers', 'orders', 'order_lines'].map((table) => `SELECT ON ${table}`));

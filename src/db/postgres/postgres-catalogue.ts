@@ -64,6 +64,15 @@ export interface PostgresType {
   isVisible: boolean;
 }
 
+/**
+ * Yields the tables that this transaction has read although they were made, emptied or rewritten after its snapshot, so
+ * that they have none of their rows in it. The catalogue's tables show the files of the snapshot, its functions those of now.
+ */
+export const tablesWithoutRows = rawSql(`SELECT l.relation::regclass::text FROM pg_catalog.pg_locks l
+    LEFT JOIN pg_catalog.pg_class c ON c.oid = l.relation
+  WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation'
+    AND (c.oid IS NULL OR (c.relfilenode <> 0 AND c.relfilenode IS DISTINCT FROM pg_catalog.pg_relation_filenode(c.oid)))`);
+
 /** Yields number, name, category and visibility of these types. */
 export function typesOf(fields: readonly FieldDef[]): Sql {
   const numbers = fields.map(({ dataTypeID }) => ({ text: `${dataTypeID}`, kind: 'number' }) as const);

@@ -13,6 +13,7 @@ import {
   postgresInspection,
   postgresText,
   postgresValue,
+  tablesWithoutRows,
   typesOf,
 } from './postgres-catalogue.js';
 import { postgresFailures } from './postgres-failure.js';
@@ -100,6 +101,8 @@ export class PostgresErp extends PostgresConnection implements ErpDatabase {
       const query = async (statement: Sql, doing: string) =>
         this.#result(client, await this.#read(client, statement, doing), doing);
       const result = await read({ dialect: postgresDialect, query });
+      const { rows: lost } = await this.#read(client, tablesWithoutRows, 'end a snapshot');
+      if (lost.length > 0) throw this.#failure(new ReadWithoutRows(lost.flat()), 'read', 'query');
       await this.#read(client, rawSql('COMMIT'), 'end a snapshot');
       return result;
     });
@@ -152,6 +155,15 @@ export class PostgresErp extends PostgresConnection implements ErpDatabase {
     // The driver has replaced bytes that are no text.
     if (this.takesAnyBytes && text.includes('\uFFFD')) return `\0${text}`;
     return postgresText(text, field, digits);
+  }
+}
+
+class ReadWithoutRows extends Error {
+  /** Of a transaction that another one has overtaken. */
+  readonly code = '40001';
+
+  constructor(tables: readonly (string | null)[]) {
+    super(`${tables.join(', ')} was emptied, rewritten or replaced meanwhile, and so read without its rows`);
   }
 }
 
