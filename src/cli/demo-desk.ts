@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openApp } from '../app.js';
@@ -9,6 +8,7 @@ import { hashPassword } from '../desk/people.js';
 import { type SampleErpTarget, withSampleErp } from '../lab/sample-erp/create-sample-erp.js';
 import type { FaultInput } from '../lab/sandbox/fault-plan.js';
 import type { Sandbox } from '../lab/sandbox/start-sandbox.js';
+import { writeWholeFile } from '../store/whole-file.js';
 import { openDesk } from './daemon.js';
 import { type DemoOptions, demoLab } from './demo-lab.js';
 import { Output } from './terminal/output.js';
@@ -35,7 +35,8 @@ export async function runDeskDemo(folder: string, options: DemoOptions, signal: 
   const output = new Output(options);
   const password = randomBytes(9).toString('base64url');
   const usersFile = join(folder, 'desk-users');
-  writeFileSync(usersFile, `demo:act:${await hashPassword(password)}\n`, { mode: 0o600 });
+  const line = `demo:act:${await hashPassword(password)}\n`;
+  await writeWholeFile(usersFile, (handle) => handle.writeFile(line));
   const { sandbox, settings, erp } = await demoLab(folder, options, {
     bad,
     desk: { enabled: true, port: 0, usersFile },

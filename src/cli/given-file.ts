@@ -87,5 +87,5 @@ export async function inScratchFile<T>(settings: Settings, use: (file: string) =
 
 function isForbidden(error: Error): boolean {
   const code = error instanceof FileError && (error.cause as NodeJS.ErrnoException | undefined)?.code;
-  return code === 'EACCES' || code === 'EPERM' || code === 'EROFS';
+  return code === 'EACCES' || code === 'EPERM';
 }

@@ -25,6 +25,7 @@ const separators = [',', ';', '\t'] as const;
  */
 export async function* readRecordList(file: string, columns: 1 | 2 = 2): AsyncGenerator<AdoptionLine> {
   let order: readonly [number, number] | null = null;
+  let hasRecord = false;
   if (file === '-') stdin ??= buffer(process.stdin);
   const bytes = file === '-' ? ((await stdin) as Buffer) : null;
   try {
@@ -49,8 +50,11 @@ export async function* readRecordList(file: string, columns: 1 | 2 = 2): AsyncGe
     for await (const { record, info } of parser as AsyncIterable<{ record: string[]; info: Info }>) {
       const heading: readonly [number, number] | null = order === null ? orderOf(record, columns) : null;
       order ??= heading ?? [0, 1];
-      if (heading === null) yield lineOf(record, info.lines, order, columns);
+      if (heading !== null) continue;
+      hasRecord = true;
+      yield lineOf(record, info.lines, order, columns);
     }
+    if (!hasRecord) throw new UsageError(`${file} has a heading and no record.`);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new UsageError(`There is no file ${file}.`);
     if ((error as NodeJS.ErrnoException).code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
@@ -68,10 +72,12 @@ async function* decodeUtf8(source: AsyncIterable<Buffer>): AsyncGenerator<string
   yield decoder.decode();
 }
 
-/** The separator that makes two columns of the first line, or else a comma. */
+/** The separator that makes two columns of the first line, or else the one that stands there most often. */
 function separatorOf(text: string): string {
   const line = (/^\s*(.+)/.exec(text)?.[1] ?? '').replaceAll(/"[^"]*"/g, '');
-  return separators.find((separator) => line.split(separator).length === 2) ?? ',';
+  const columns = (separator: string) => line.split(separator).length;
+  const [most = ','] = [...separators].sort((one, other) => columns(other) - columns(one));
+  return separators.find((separator) => columns(separator) === 2) ?? most;
 }
 
 /** The places of the key and the id, when this line is a heading. */

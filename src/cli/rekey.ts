@@ -8,6 +8,7 @@ import {
   type RekeyPlan,
   rekey,
   whyNotSame,
+  whyStillHeld,
   withEveryRecord,
 } from '../operator/actions/rekey.js';
 import { type RecordRekey, rekeyRecord } from '../operator/actions/rekey-record.js';
@@ -126,8 +127,15 @@ async function keepSame(app: CommandApp, { dryRun, yes, reason }: RekeyOptions, 
   if (!(await confirm(question, yes))) return exitCode.failed;
   await keepKeys(context, reader.identity(), entity, change, reason);
   answer(true);
-  output.line('Done. Capture and delivery go on.');
+  output.line(`Done. ${await whatFollows(app)}`);
   return exitCode.done;
+}
+
+/** Capture and delivery go on where the keys of the other kind are known too, and the ERP is the one that went live. */
+async function whatFollows(app: CommandApp): Promise<string> {
+  const { context, reader } = await atSource(app);
+  const problem = await whyStillHeld(context, reader.identity());
+  return problem === null ? 'Capture and delivery go on.' : `Still held: ${app.output.tell(problem)}.`;
 }
 
 async function changeKey(
@@ -182,7 +190,7 @@ async function changeKeys(
   await rekey(context, request);
   answer(true);
   output.line(
-    'Done. Capture and delivery go on. Export the bindings now: a lost store is recovered by them alone, as the keys at the service are still made of the old ones.',
+    `Done. ${await whatFollows(app)} Export the bindings now: a lost store is recovered by them alone, as the keys at the service are still made of the old ones.`,
   );
   return exitCode.done;
 }

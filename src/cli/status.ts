@@ -6,6 +6,7 @@ import { readStatus, type Status } from '../daemon/read-status.js';
 import { type Ago, agoFormatter, describeStatus } from '../daemon/status-lines.js';
 import { shorten } from '../operator/format.js';
 import { messageStates } from '../outbound/outbox/message.js';
+import { provenLoss, witnessFilesOf } from '../outbound/recovery/store-witness.js';
 
 import { type CommandApp, type CommonOptions, inApp, jsonCommand, namedHolds, positiveInteger } from './command.js';
 import { Output } from './terminal/output.js';
@@ -35,7 +36,12 @@ export function statusCommand(): Command {
 
 async function statusOf(app: App): Promise<Status> {
   const erpIdentity = (await app.reader()).identity();
-  return app.store.read('read the status', (tx) => readStatus(tx, app.settings, erpIdentity, app.context.nowMs()));
+  const files = witnessFilesOf(app.settings.store);
+  const loss = files && (await provenLoss(app.store, files));
+  const status = await app.store.read('read the status', (tx) =>
+    readStatus(tx, app.settings, erpIdentity, app.context.nowMs()),
+  );
+  return loss ? { ...status, notLive: { code: 'held_since_loss', loss } } : status;
 }
 
 const checkExitCodes = { OK: 0, WARNING: 1, CRITICAL: 2 } as const;

@@ -57,11 +57,12 @@ async function writeRows(tx: Tx, write: (lines: readonly object[]) => Promise<vo
  */
 export async function restoreStore(store: Store, file: string): Promise<number> {
   return store.transaction('restore a copy', async (tx) => {
+    // First, so that another process that restores has ended before it is counted what is there.
+    await tx.run('DELETE FROM store_info');
     const used = await tx.value<number>(
       'SELECT (SELECT COUNT(*) FROM outbox_message) + (SELECT COUNT(*) FROM binding) + (SELECT COUNT(*) FROM audit_log)',
     );
     if (used !== 0) throw new StoreError('A copy can only be restored into an empty store. Name another database.');
-    await tx.run('DELETE FROM store_info');
     if (tx.dialect.beginSnapshot === null) throw new StoreError('A SQLite store is not filled from such a copy.');
     const tables = await tablesOf(tx);
     let number = 0;

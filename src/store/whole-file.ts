@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, link, lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, type FileHandle, link, lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /** A file can not be written, or not be believed. The message names the file and says what to do. */
@@ -47,6 +47,11 @@ export async function writeWholeFile<T>(
     await rm(draft, { force: true }).catch(() => undefined);
     throw asFileError(file, error);
   }
+}
+
+/** Copies a file whole, into one that is not there yet. */
+export async function copyWholeFile(from: string, to: string): Promise<void> {
+  await writeWholeFile(to, (_, draft) => copyFile(from, draft));
 }
 
 /** Puts the draft in its place, where no file may be. */

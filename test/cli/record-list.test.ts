@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
 import { readRecordList } from '../../src/cli/record-list.js';
+import type { RefusalFact } from '../../src/model/facts/actions.js';
 import type { AdoptionLine } from '../../src/outbound/adoption/adopt-file.js';
 import { tell } from '../../src/words/words.js';
 import { useTempDir } from '../support/temp-dir.js';
@@ -52,6 +53,8 @@ describe('the list of adoptions', () => {
     ].entries())
       expect(problems[i]).to.contain(part);
     expect(lines.at(-1)).to.deep.equal({ ...both[1], line: 7 });
+    const [wide] = await read('1;K10001;x\n');
+    expect(tell((wide as { problem: RefusalFact }).problem)).to.contain('3 columns');
   });
 
   it('is refused as a whole where it is no such file', async () => {
@@ -61,6 +64,7 @@ describe('the list of adoptions', () => {
         (error: Error) => `${error.name}: ${error.message}`,
       );
     expect(await refusal('')).to.contain('is empty');
+    expect(await refusal('source key,service id\n')).to.contain('has a heading and no record');
     expect(await refusal(Buffer.from('7,K\xfc7\n', 'latin1'))).to.contain('UTF-8');
     expect(await refusal(Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('7,K7\n', 'utf16le')]))).to.contain(
       'UTF-8',

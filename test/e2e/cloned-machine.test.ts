@@ -127,6 +127,8 @@ describe('A cloned server', function () {
         for (const entity of ['customers', 'orders']) {
           const rekeyed = await copy.run('rekey', entity, '--same', '--yes', '--reason', 'the ERP moved');
           expect(rekeyed.code, rekeyed.stderr).to.equal(0);
+          const held = entity === 'customers' ? 'the keys of orders were' : 'the ERP database was';
+          expect(rekeyed.stdout).to.contain('Done. Still held: ').and.to.contain(held);
         }
         expect(await heldFor(copy)).to.match(/the ERP database was .*erp\.sqlite and is .*test-copy\.sqlite/);
         expect(atService()).to.deep.equal(before);

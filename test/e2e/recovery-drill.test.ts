@@ -333,6 +333,9 @@ describe('docs/recovery.md, typed after each disaster', function () {
     copyFileSync(join(other.backups, 'waybill.copy'), company.server.storeFile);
     await insertSampleOrder(company.erp, { customerId: 1 });
     company.note('new');
+    const checked = await company.server.run('status', '--check');
+    expect(checked.code).to.not.equal(0);
+    expect(checked.stdout).to.contain('the store is not the one that ran here');
     const { code } = await company.server.run('sync');
     expect(code).to.not.equal(0);
     expect(sandbox.counts().orders).to.equal(before);

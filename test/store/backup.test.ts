@@ -105,6 +105,22 @@ onEveryStore('a copy of a store in use', (kit) => {
     }
   });
 
+  it('is restored by one of two processes at once; the other says that the store is not empty', async () => {
+    if (kit.dialect === 'sqlite') return;
+    await fill();
+    const file = newFile();
+    await backupStore(kit.store, file);
+    const empty = await kit.emptyDatabase();
+    const stores = [await openStore(empty), await openStore(empty)];
+    try {
+      const ended = await Promise.allSettled(stores.map(({ store }) => restoreStore(store, file)));
+      const refused = ended.flatMap((one) => (one.status === 'rejected' ? [(one.reason as Error).message] : []));
+      expect(refused).to.deep.equal(['A copy can only be restored into an empty store. Name another database.']);
+    } finally {
+      for (const { store } of stores) await store.close();
+    }
+  });
+
   it('is never written over another file', async () => {
     const file = newFile();
     writeFileSync(file, 'precious');

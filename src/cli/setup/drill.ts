@@ -1,9 +1,10 @@
-import { copyFile, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { Settings } from '../../config/settings.js';
 import { type DrillResult, drill, type NamedRecord } from '../../operator/drill.js';
 import { kindsInSideTables, sideTableBindings } from '../../operator/side-table-bindings.js';
 import { createLogger } from '../../ops/logger.js';
 import type { ExportedBindings } from '../../outbound/recovery/take-over-bindings.js';
+import { copyWholeFile } from '../../store/whole-file.js';
 import { openBindings } from '../bindings-file.js';
 import { type CommandApp, exitCode, UsageError } from '../command.js';
 import { inScratchFile } from '../given-file.js';
@@ -41,10 +42,7 @@ export async function tryRecovery(app: CommandApp, files: readonly string[]): Pr
 
 async function tryFile(app: CommandApp, file: string): Promise<Tried> {
   const isCopy = (await beginningOf(file)).startsWith('SQLite format 3');
-  if (isCopy)
-    return onScratch(app, null, { proof: file, of: null }, async (scratch) => {
-      await copyFile(file, scratch);
-    });
+  if (isCopy) return onScratch(app, null, { proof: file, of: null }, (scratch) => copyWholeFile(file, scratch));
   const exported = await openBindings(file, app.settings);
   return onScratch(app, () => exported, { proof: file, of: exported.exportedAt });
 }

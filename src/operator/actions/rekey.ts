@@ -18,6 +18,7 @@ import type { JobContext } from '../../ops/job-context.js';
 import { acquireCaptureLease } from '../../outbound/capture/capture-result.js';
 import { identityOf, type ReadRow } from '../../outbound/capture/plan-row.js';
 import { changedIdentity } from '../../outbound/capture/safety-limits.js';
+import { goLiveProblem } from '../../outbound/deliver/go-live.js';
 import { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { keepGenerations } from '../../outbound/outbox/bindings.js';
 import { dateReasons, readKnownKeys, renameRecords, restartCapture } from '../../outbound/recovery/rename-records.js';
@@ -25,6 +26,7 @@ import {
   formerName,
   readRenaming,
   sourceKeysChange,
+  sourceKeysProblem,
   writeRenaming,
   writeSourceKeys,
 } from '../../outbound/recovery/source-keys.js';
@@ -111,6 +113,14 @@ export async function keepKeys(
     await writeSourceKeys(tx, settings, entity, erp);
     const detail = { entity, change, reason };
     await appendAudit(tx, { event: 'operator', outcome: 'rekey', actor, detail }, nowMs());
+  });
+}
+
+/** Why nothing is delivered after a rekey: the keys of the other kind, or an ERP that did not go live. Null: it goes on. */
+export async function whyStillHeld({ store, settings }: JobContext, erpIdentity: string): Promise<Fact | null> {
+  return store.read('read why delivery is held', async (tx) => {
+    const keys = await sourceKeysProblem(tx, settings, erpIdentity);
+    return keys ?? (await goLiveProblem(tx, settings, erpIdentity));
   });
 }
 

@@ -188,6 +188,21 @@ export function checkRestored(store: Store, files: WitnessFiles, nowMs: number):
   return checkAgainst(store, files, () => readAll(files), nowMs, true);
 }
 
+/**
+ * The loss that the witness files prove, which a start would put on record; null: none. Reads only. A file that is gone proves
+ * nothing here.
+ * @throws StoreError for a file that can't be read
+ */
+export async function provenLoss(store: Store, files: WitnessFiles): Promise<Fact | null> {
+  // Before the store, which may only grow past them.
+  const there = (await readAll(files)).filter((one) => one !== null);
+  if (there.length === 0) return null;
+  return store.read('compare the store with its witness', async (tx) => {
+    const trace = { ...(await traceOf(tx)), hadWitness: false };
+    return compareWitnesses(there, trace).loss?.reason ?? null;
+  });
+}
+
 async function checkAgainst(
   store: Store,
   files: WitnessFiles,
