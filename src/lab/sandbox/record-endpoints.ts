@@ -4,7 +4,7 @@ import type { Call, Endpoint, Endpoints } from './handle-request.js';
 import { dueDate } from './invoice-endpoints.js';
 import type { LedgerCustomer, LedgerOrder } from './ledger.js';
 import { timestamp } from './record-store.js';
-import { checkParameters, checkRecord, orderTotal, withoutNulls } from './request-rules.js';
+import { cancelled, checkParameters, checkRecord, orderTotal, withoutNulls } from './request-rules.js';
 import type { SandboxState } from './state.js';
 
 const createCustomer: Endpoint = ({ options, records }, call) => {
@@ -104,8 +104,10 @@ const deleteOrder: Endpoint = (state, call) => {
 function writeOrder(use: 'replace' | 'change'): Endpoint {
   return (state, call) => {
     const order = findOrder(state, call);
-    const sent = call.readBody();
-    checkRecord('order', sent, use, state.options);
+    const body = call.readBody();
+    checkRecord('order', body, use, state.options);
+    const { status, ...sent } = body;
+    if (status === cancelled) order.status = cancelled;
     const record = withoutNulls<OrderRecord>(use === 'change' ? { ...order.record, ...sent } : sent);
     const total = orderTotal(record.items);
     requireCustomer(state, record);

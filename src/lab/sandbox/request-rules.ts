@@ -39,6 +39,8 @@ export function checkParameters(query: URLSearchParams, known: readonly string[]
 }
 
 const customerField = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+/** The one status of an order that a client may set. */
+export const cancelled = 'cancelled';
 /** Only the service sets these; a client that sends them has misunderstood. */
 const readOnlyFields = ['order_id', 'status', 'total', 'created_at'];
 
@@ -50,6 +52,7 @@ export function checkRecord(entity: Entity, body: JsonObject, use: BodyUse, opti
   const plainOrderFields = [options.orderReferenceField, ...options.extraOrderFields];
   for (const [name, value] of fields) {
     const shownName = name.slice(0, 80);
+    if (isOrder && use === 'change' && name === 'status' && value === cancelled) continue;
     if (readOnlyFields.includes(name)) invalid(`${name} is set by the service`);
     if (name === 'customer_code') checkCode(value, name, options);
     else if (!isOrder) {
