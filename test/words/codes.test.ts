@@ -1,10 +1,12 @@
 import { expect } from 'chai';
+import type { FindingCause } from '../../src/model/facts/reconcile.js';
+import { storedCause } from '../../src/operator/reconcile/reconcile-rows.js';
 import { actionWords } from '../../src/words/en/actions.js';
 import { alertWords } from '../../src/words/en/alerts.js';
 import { doctorWords } from '../../src/words/en/doctor.js';
 import { listWords } from '../../src/words/en/lists.js';
 import { probeWords } from '../../src/words/en/probe.js';
-import { reconcileWords } from '../../src/words/en/reconcile.js';
+import { findingCauses, reconcileWords } from '../../src/words/en/reconcile.js';
 import { recordWords } from '../../src/words/en/records.js';
 import { recoveryWords } from '../../src/words/en/recovery.js';
 import { sendingWords } from '../../src/words/en/sending.js';
@@ -37,5 +39,8 @@ describe('the codes of facts', () => {
 
   it('fit their column', () => {
     expect(Object.keys(en).filter((code) => !/^[a-z][a-z0-9_]{0,39}$/.test(code))).to.deep.equal([]);
+    const causes = (Object.keys(findingCauses) as FindingCause[]).map(storedCause);
+    expect(causes.filter((cause) => cause.length > 16)).to.deep.equal([]);
+    expect(new Set(causes)).to.have.property('size', causes.length);
   });
 });

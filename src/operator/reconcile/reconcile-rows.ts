@@ -211,6 +211,17 @@ export interface ComparedPage {
   position: string | null;
 }
 
+/** Causes that are longer than their column, which every server but SQLite enforces, as they are stored. */
+const storedAs: Readonly<Partial<Record<Cause, string>>> = { changed_unsendable: 'diff_unsendable' };
+
+/** The value of the column for a cause. Pure. */
+export const storedCause = (cause: Cause): string => storedAs[cause] ?? cause;
+
+function causeOf(stored: string): Cause {
+  const long = Object.entries(storedAs).find(([, short]) => short === stored)?.[0];
+  return (long ?? stored) as Cause;
+}
+
 /** Keeps a page with where the comparison goes on, in one transaction: one that is killed counts nothing twice. */
 export async function keepPage(tx: Tx, runId: number, page: ComparedPage, nowMs: number): Promise<void> {
   await insertRows(
@@ -219,6 +230,7 @@ export async function keepPage(tx: Tx, runId: number, page: ComparedPage, nowMs:
     page.findings.map(({ fields, reason, ...one }) => ({
       runId,
       ...one,
+      cause: storedCause(one.cause),
       ...factRow('reason', reason),
       fields: JSON.stringify(fields),
     })),
@@ -283,10 +295,11 @@ export async function listFindings(
   const rows = await tx.rows(
     `SELECT id, kind, cause, entity, source_key, number, service_id, reason_code, reason_data, fields, day, currency, erp_total, service_total
        FROM reconcile_finding WHERE run_id=? AND id>?${which} ORDER BY id LIMIT ${Math.trunc(limit)}`,
-    [runId, afterId, ...(causes ?? [])],
+    [runId, afterId, ...(causes ?? []).map(storedCause)],
   );
   return rows.map(({ fields, reasonCode, reasonData, ...row }) => ({
     ...row,
+    cause: causeOf(row.cause),
     reason: factOf(reasonCode, reasonData),
     fields: JSON.parse(fields),
   })) as (Finding & { id: number })[];
@@ -297,10 +310,11 @@ export async function countCauses(
   tx: Tx,
   runId: number,
 ): Promise<{ kind: FindingKind; cause: Cause; count: number }[]> {
-  return tx.rows(
+  const rows = await tx.rows<{ kind: FindingKind; cause: string; count: number }>(
     'SELECT kind, cause, COUNT(*) AS count FROM reconcile_finding WHERE run_id=? GROUP BY kind, cause ORDER BY kind, cause',
     [runId],
   );
+  return rows.map((row) => ({ ...row, cause: causeOf(row.cause) }));
 }
 
 /** Stops a comparison where it is. */

@@ -108,7 +108,7 @@ onAnyLab('the way out that a refused action names', (kit) => {
     await change('DELETE FROM lane_pause');
   };
   const refused = `${forged.parked}, park_class='refused', reason_code='http_refused', reason_data='{}'`;
-  const doubted = `${forged.in_doubt}, next_attempt_at=9000000000000, was_sent=1, first_sent_at=NULL, claimed_at=1`;
+  const doubted = `${forged.in_doubt}, was_sent=1, first_sent_at=NULL, claimed_at=1`;
   const customerOf = (lab: Lab, preview: typeof forget.preview) =>
     kit
       .rows("SELECT source_key FROM outbox_message WHERE entity='customer'")
