@@ -169,7 +169,8 @@ eachStore({ usual: ['sqlite', 'mysql', 'postgres'], possible: ['sqlite', 'mysql'
         settings: {
           capture: { maxUpdates: 3 },
           retention: { messagesDays: 36_500, bodiesDays: 36_500, auditDays: 36_500 },
-          // The fixture gets older each day, and its keys have to stay good.
+          // The fixture gets older each day: what waits in it shall be no alert, and its keys have to stay good.
+          alert: { maxSilenceHours: 876_000 },
           service: { environment: 'sandbox', baseUrl: sandbox.url, idempotency: { lifetimeHours: 876_000 } },
           orders: {
             ...sampleErpMapping.orders,
