@@ -13,6 +13,8 @@ interface Retyping {
   /** Makes the key what it is before. */
   before?: string[];
   after: string[];
+  /** The ERP calls the new keys equal to the old ones, so that each order goes on by itself. */
+  isKnownAgain?: boolean;
 }
 
 const byDate = {
@@ -32,6 +34,7 @@ const inBoth = (change: (table: string, column: string) => string[]) => [
 const onMariaDb: Retyping[] = [
   {
     name: 'a number with decimals',
+    isKnownAgain: true,
     after: inBoth((table, column) => [`ALTER TABLE ${table} MODIFY ${column} DECIMAL(12,2) NOT NULL`]),
   },
   {
@@ -67,6 +70,7 @@ const onMariaDb: Retyping[] = [
 const onPostgres: Retyping[] = [
   {
     name: 'a number with decimals',
+    isKnownAgain: true,
     after: inBoth((table, column) => [`ALTER TABLE ${table} ALTER ${column} TYPE NUMERIC(12,2)`]),
   },
   {
@@ -95,8 +99,8 @@ function retypedKeysTests(kit: LabKit, retypings: readonly Retyping[]): void {
       "SELECT source_key, state, reason_code, reason_data FROM outbox_message WHERE state NOT IN ('delivered','superseded')",
     );
 
-  for (const { name, orders = {}, before = [], after } of retypings)
-    it(`waits for a person with each order: ${name}`, async () => {
+  for (const { name, orders = {}, before = [], after, isKnownAgain = false } of retypings)
+    it(`${isKnownAgain ? 'goes on' : 'waits for a person'} with each order: ${name}`, async () => {
       const first = await kit.start({ customers: 2, orders: 6, settings: { orders: { total: undefined, ...orders } } });
       await run(first, before);
       await works(first);
@@ -107,7 +111,7 @@ function retypedKeysTests(kit: LabKit, retypings: readonly Retyping[]): void {
       for (let sweep = 0; sweep < 2; sweep++) await works(lab);
       const waiting = await open();
       expect(lab.sandbox.ledger().orders.map(({ order_id: id }) => id)).to.deep.equal(ids);
-      expect(waiting).to.have.length(ids.length);
+      expect(waiting).to.have.length(isKnownAgain ? 0 : ids.length);
       for (const { source_key: to, state, reason } of waiting) {
         expect(state).to.equal('parked');
         const from = /^renamed\? (.*) had this number/.exec(reason)?.[1] as string;
