@@ -52,7 +52,7 @@ describe('waybill sync', () => {
     it('says in a dry run that nothing could go, and that the service was not asked', async () => {
       makeErp(1, 1, -1, 'NULL');
       const { stdout } = await waybill('sync', '--dry-run');
-      expect(stdout).to.contain('Would capture 1 orders and 1 customers').and.to.contain('2 parked)');
+      expect(stdout).to.contain('Would capture 1 orders and 0 customers').and.to.contain('1 parked)');
       expect(stdout).to.contain('None of them could be sent as they are.');
       expect(stdout).to.contain(
         'the service was not asked: whether it takes the credential shows with the first request',
@@ -106,7 +106,9 @@ describe('waybill sync', () => {
 
     it('says how many wait for a person in all, and how many of them are new', async () => {
       makeErp(1, 1, -1, 'NULL');
-      appendFileSync(join(installation.configDir, 'local.yaml'), '\ninvoices: { enabled: false }\n');
+      const file = join(installation.configDir, 'local.yaml');
+      const given = readFileSync(file, 'utf8').replace(/^orders:\n/m, 'orders:\n  settleSeconds: 0\n');
+      writeFileSync(file, `${given}\ninvoices: { enabled: false }\n`);
       const parked = ['101', '102', '103', '104', '105', '106'];
       await installation.capture(
         ...parked.map((sourceKey) => ({ entity: 'order' as const, sourceKey, unmapped: 'no code' })),
@@ -115,9 +117,9 @@ describe('waybill sync', () => {
         '6 wait for a person, 0 of them new: waybill outbox',
       );
       const { code, stdout } = await waybill('sync');
-      expect(stdout).to.contain('8 wait for a person, 2 of them new: waybill outbox --state parked');
+      expect(stdout).to.contain('7 wait for a person, 1 of them new: waybill outbox --state parked');
       expect(code).to.equal(3);
-      expect((await json('sync')).parked).to.equal(8);
+      expect((await json('sync')).parked).to.equal(7);
     });
   });
 });
