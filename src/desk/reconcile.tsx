@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { harmlessLine, redact } from '../model/redact.js';
-import type { Cause } from '../operator/reconcile/judge-pair.js';
+import type { Cause } from '../operator/reconcile/name-finding.js';
 import { periodOf } from '../operator/reconcile/period.js';
 import { lastRun, listFindings, type Reconciliation, readRun, subjects } from '../operator/reconcile/reconcile-rows.js';
 import { countRepairs, freshMs } from '../operator/reconcile/repair.js';

@@ -10,7 +10,7 @@ import { requestWakeUp } from '../store/job-runs.js';
 import { placeholders } from '../store/rows.js';
 import type { Tx } from '../store/store.js';
 import { compareRecord } from './reconcile/compare-record.js';
-import type { ServiceSide } from './reconcile/judge-pair.js';
+import type { ServiceSide } from './reconcile/name-finding.js';
 import { ServiceReader, Stopped, whyNotAsked } from './reconcile/service-side.js';
 
 /**

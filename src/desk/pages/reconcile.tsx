@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/settings.js';
 import { amountWithCurrency } from '../../operator/format.js';
-import type { Cause } from '../../operator/reconcile/judge-pair.js';
+import type { Cause } from '../../operator/reconcile/name-finding.js';
 import { periodOf } from '../../operator/reconcile/period.js';
 import { secondsAtLimits } from '../../operator/reconcile/plan-resync.js';
 import { type Reconciliation, subjects } from '../../operator/reconcile/reconcile-rows.js';

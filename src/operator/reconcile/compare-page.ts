@@ -13,7 +13,6 @@ import { factOf } from '../../store/fact-columns.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { shownNames } from './compare-record.js';
-import { asUnsendable, judgeBound, judgeUnbound, type ServiceSide } from './judge-pair.js';
 import {
   type BoundRow,
   boundAfter,
@@ -25,6 +24,7 @@ import {
   readPairs,
   rowSide,
 } from './known-pairs.js';
+import { asUnsendable, judgeBound, judgeUnbound, type ServiceSide } from './name-finding.js';
 import type { ComparedPage, NewFinding, Reconciliation, Tally } from './reconcile-rows.js';
 import { ServiceReader } from './service-side.js';
 import { type RecordAmounts, sumsOf } from './sums.js';

@@ -4,7 +4,7 @@ import { type Entity, isShortened, orderTotal } from '../../model/record.js';
 import type { JobContext } from '../../ops/job-context.js';
 import { type KnownRecord, knownRecords, respell } from '../../outbound/capture/known-records.js';
 import type { Tx } from '../../store/store.js';
-import type { ErpSide } from './judge-pair.js';
+import type { ErpSide } from './name-finding.js';
 import type { ReconcileAsks } from './reconcile-rows.js';
 
 export interface BoundRow {

@@ -8,7 +8,7 @@ import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import type { ServiceClient } from '../../service/service-client.js';
 import type { Tx } from '../../store/store.js';
 import type { FieldDifference } from './compare-record.js';
-import type { Judgement } from './judge-pair.js';
+import type { Judgement } from './name-finding.js';
 import type { ComparedPage, NewFinding, Reconciliation, Tally } from './reconcile-rows.js';
 import { Stopped } from './service-side.js';
 import { addSums, type DaySum } from './sums.js';

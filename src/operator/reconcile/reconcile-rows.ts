@@ -6,7 +6,7 @@ import { factColumns, factOf, factRow } from '../../store/fact-columns.js';
 import { insertRows, placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import type { FieldDifference } from './compare-record.js';
-import type { Cause, FindingKind, Judgement } from './judge-pair.js';
+import type { Cause, FindingKind, Judgement } from './name-finding.js';
 import { addSums, type DaySum } from './sums.js';
 
 export const subjects = ['orders', 'customers', 'invoices'] as const;

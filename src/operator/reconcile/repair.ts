@@ -13,7 +13,7 @@ import { requestWakeUp, sweepAtNextPass } from '../../store/job-runs.js';
 import { placeholders } from '../../store/rows.js';
 import type { Tx } from '../../store/store.js';
 import { type SyncOptions, type SyncResult, sync } from '../sync.js';
-import { type Cause, openCause } from './judge-pair.js';
+import { type Cause, openCause } from './name-finding.js';
 import { countCauses, type Finding, listFindings, type Reconciliation } from './reconcile-rows.js';
 
 const batchSize = 200;

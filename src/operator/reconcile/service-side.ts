@@ -9,7 +9,7 @@ import type { ServiceLease } from '../../outbound/deliver/service-lease.js';
 import { ServiceReads } from '../../outbound/deliver/service-reads.js';
 import { type BoundRecord, recordQuestion, type ShownRecord } from '../../service/read-record.js';
 import type { ServiceClient } from '../../service/service-client.js';
-import type { ServiceSide } from './judge-pair.js';
+import type { ServiceSide } from './name-finding.js';
 import type { Subject } from './reconcile-rows.js';
 
 /** Below everything that is sent, the backlog and what is read back. */

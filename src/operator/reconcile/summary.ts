@@ -1,6 +1,6 @@
 import type { Fact } from '../../model/facts/fact.js';
 import type { JobContext } from '../../ops/job-context.js';
-import type { Cause, FindingKind } from './judge-pair.js';
+import type { Cause, FindingKind } from './name-finding.js';
 import { countCauses, type Finding, listFindings, listSums, type Reconciliation } from './reconcile-rows.js';
 import { type DaySum, totalsByCurrency } from './sums.js';
 

@@ -22,6 +22,7 @@ import {
   openCursor,
   roomOf,
 } from './capture-result.js';
+import { isFullScanDue } from './full-scan-due.js';
 import { partsOf, rowsAtOnce, setUnchangedAside, waitingPages } from './rows-aside.js';
 import type { ReadBefore, SourceLook } from './safety-limits.js';
 import { overSources } from './sources.js';
@@ -106,9 +107,7 @@ class CapturePass {
     const name = inSource(entity, settings.source);
     const cursor = await openCursor(this.context, this.lease, entity);
     const startedAt = nowMs();
-    const sinceSweepMs = cursor.sweptAt === null ? Number.POSITIVE_INFINITY : startedAt - cursor.sweptAt;
-    // One in the future says that the clock was set back since, and nothing of how long ago it was.
-    const due = sinceSweepMs >= settings.capture.sweepMinutes * 60_000 || sinceSweepMs < 0;
+    const due = isFullScanDue(cursor.sweptAt, startedAt, settings.capture.sweepMinutes);
     // The upper bound comes from the ERP's clock, before anything is read: a row from the future must not move the cursor.
     const upper = await this.reader.nowAsChangedAt(entity);
     // A time that the ERP's clock has not come to is no place to go on from: the clock was set back, or the column

@@ -7,7 +7,7 @@ import {
   judgeUnbound,
   type NewestOf,
   type ServiceSide,
-} from '../../../src/operator/reconcile/judge-pair.js';
+} from '../../../src/operator/reconcile/name-finding.js';
 import { addSums, type RecordAmounts, sumsOf, totalsByCurrency } from '../../../src/operator/reconcile/sums.js';
 
 const record = { customer_code: 'K1', items: [] };
