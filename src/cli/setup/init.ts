@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { openApp } from '../../app.js';
 import { databaseKinds } from '../../config/sections/database-kinds.js';
@@ -118,7 +119,9 @@ async function init(options: InitOptions): Promise<void> {
     const setup = await Setup.open({ places: places.settings, settingsOf, suggestedName, now: () => Date.now() });
     let state: SetupState;
     try {
-      const kept = new Map(Object.entries(draft?.answers ?? {}));
+      const isSame = draft === null || isOfPlace(draft, placesOf(interview));
+      if (!isSame) writeError('The answers of the last init are for another database. They are asked anew.');
+      const kept = new Map(isSame ? Object.entries(draft?.answers ?? {}) : []);
       const save = (said: SetupAnswers) => saveDraft(place, placesOf(interview), said);
       state = options.yes
         ? await withoutAsking(setup, given)
@@ -171,10 +174,16 @@ async function takenUp(place: ConfigurationPlace): Promise<InitDraft | null> {
 }
 
 /** What is asked about the place of the ERP, for the draft: no secret, and nothing of the service. */
-const placesOf = ({ answers }: Interview) =>
+const placesOf = ({ answers }: Interview): InitDraft['places'] =>
   Object.fromEntries(
-    Object.entries(answers).filter(([name]) => ['type', 'host', 'port', 'database', 'user', 'file'].includes(name)),
+    Object.entries(answers)
+      .filter(([name]) => ['type', 'host', 'port', 'database', 'user', 'file'].includes(name))
+      .map(([name, value]) => [name, name === 'file' ? resolve(value) : value]),
   );
+
+/** Another database may mean something else by the same names and values. The account makes no difference. */
+const isOfPlace = ({ places }: InitDraft, now: InitDraft['places']): boolean =>
+  ['type', 'host', 'port', 'database', 'file'].every((name) => places[name] === now[name]);
 
 /** Only names that set-up makes up, and an ERP that it recognises, are answered by --yes. */
 async function withoutAsking(setup: Setup, given: SetupAnswers): Promise<SetupState> {

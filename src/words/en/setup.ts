@@ -112,7 +112,7 @@ export function evidenceInWords(evidence: Evidence): string {
 /** The sentence of a question. */
 export function setupQuestionInWords({ flag, role, about }: SetupQuestion): string {
   const { table = '', column = '', columns = [], hidden = 0 } = about;
-  const others = hidden > 0 ? ` (${hidden} other tables are not listed.)` : '';
+  const others = hidden > 0 ? ` (${hidden} other ${hidden === 1 ? 'table is' : 'tables are'} not listed.)` : '';
   switch (role ?? flag) {
     case 'preset':
       return about.title === undefined

@@ -152,6 +152,15 @@ describe('what waybill init asks instead of guessing', function () {
     expect(JSON.parse(readFileSync(draft, 'utf8')).answers).to.deep.include({
       ...{ 'orders-table': ['orders'], 'orders-with': ['kind=order'], 'customer.code': ['customer_no'] },
     });
+    const other = await onTerminal(
+      ['init', '--config', config, ...shop({ rows: priced }).place],
+      [
+        ['Go on with the answers of the last init? [Y/n]', ''],
+        ['for another database. They are asked anew.', ''],
+        ['An answer is needed. Which table holds the sales orders?', '\u0003'],
+      ],
+    );
+    expect([other.code, existsSync(draft)], other.shown).to.deep.equal([1, true]);
     const second = await onTerminal(
       ['init', '--config', config],
       [
@@ -198,6 +207,54 @@ describe('what waybill init asks instead of guessing', function () {
       },
     });
     expect((await recordsBy(config)).totals['2']).to.equal(2520);
+  });
+
+  it('for a discount, and rounds what it leaves once, exactly, by the decimals of the currency', async () => {
+    const shopIn = (currency: string, price: string) =>
+      shop({
+        ...{ orders: 'note VARCHAR(9)', lines: 'price DECIMAL(12,4), discount DECIMAL(5,2)' },
+        own: { 'line.discount': 'discount', 'order.total': '' },
+        given: { discount: 'percent', currency },
+        rows: [`UPDATE order_lines SET price = ${price}, discount = 5`, `UPDATE orders SET currency = '${currency}'`],
+      });
+    const totalsIn = async (currency: string, price: string) =>
+      (await recordsBy((await shopIn(currency, price)()).config)).totals;
+    // In floating point 14.725 is a little less.
+    expect((await totalsIn('EUR', '15.50'))['1']).to.equal(1473);
+    expect((await totalsIn('KWD', '1.3'))['1']).to.equal(1235);
+  });
+
+  it('for the money of wide tables, of every column that may be the total', async () => {
+    const many = (name: string) => Array.from({ length: 14 }, (_, at) => `${name}${at} DECIMAL(12,2)`).join(', ');
+    const filled = (name: string) => Array.from({ length: 14 }, (_, at) => `${name}${at} = ${at}.5`).join(', ');
+    const ask = shop({
+      ...{ orders: `${many('fee')}, total DECIMAL(12,2)`, lines: `${many('rate')}, price DECIMAL(12,2)` },
+      own: { 'line.discount': 'none' },
+      given: { 'lines-with': 'none', 'orders-with': 'none' },
+      rows: [`UPDATE orders SET ${filled('fee')}`, `UPDATE order_lines SET ${filled('rate')}`, ...priced],
+    });
+    const asked = await ask.without('column order.total');
+    expect(asked.open[0].choices[0]).to.deep.equal({
+      ...{ value: 'order.total=total', note: '10 of 10 orders come to it' },
+    });
+    const money = await ask.without('column line.qty', 'column line.price', 'column order.total');
+    expect(money.names).to.include('column line.qty');
+  });
+
+  it('for the price, and takes nothing that comes to 0 for evidence', async () => {
+    const ask = shop({
+      ...{ orders: 'total DECIMAL(12,2), gone INTEGER', lines: 'gift INTEGER, price DECIMAL(12,2)' },
+      own: { 'order.total': 'total' },
+      given: { 'lines-with': 'none', 'orders-with': 'none' },
+      rows: [
+        ...['UPDATE orders SET gone = id = 10', 'UPDATE order_lines SET gift = order_id = 9, price = 10.25'],
+        'UPDATE orders SET total = id * 10.25 + CASE WHEN id > 5 THEN 4.90 ELSE 0 END',
+      ],
+    });
+    const asked = await ask.without('column line.price');
+    expect(asked.open[0].choices[0]).to.deep.equal({
+      ...{ value: 'line.price=price', note: 'qty × price comes to total in 5 of 10 orders' },
+    });
   });
 
   it('for the discount beside a price that no total proves', async () => {

@@ -22,7 +22,7 @@ interface MoneyOf {
   customer: CustomerChoice | undefined;
 }
 
-/** Columns compared at most: each is a part of one statement. */
+/** Columns compared at most. Those with the most different values come first: an amount differs from row to row. */
 const MOST_TOTALS = 10;
 const MOST_MONEY = 12;
 const MOST_QUANTITIES = 6;
@@ -63,9 +63,11 @@ function askAmounts(schema: Schema, of: MoneyOf, ordersFacts: TableFacts, linesF
   const { asking, dialect } = schema;
   const { orders, lines, link } = of;
   const numbers = numbersOf(linesFacts, link, 'columns');
-  const totals = numbersOf(ordersFacts, link, 'referenced')
-    .map(({ column }) => column)
-    .slice(0, MOST_TOTALS);
+  const totals = mostDifferent(
+    numbersOf(ordersFacts, link, 'referenced'),
+    MOST_TOTALS,
+    asking.given('order.total'),
+  ).map(({ column }) => column);
   const qty = askQuantity(schema, lines, numbers);
   const isOther = ({ column }: ColumnFacts) => column.name !== qty?.name;
   const role = asking.given('line.amount').length > 0 ? 'line.amount' : 'line.price';
@@ -123,6 +125,12 @@ function askAmounts(schema: Schema, of: MoneyOf, ordersFacts: TableFacts, linesF
   }
   if (total === null) asking.tell({ code: 'no_total', isThere: totals.length > 0, table: nameOf(orders) });
   return { qty, way: way(discount, unit), unit, total, filter };
+}
+
+/** The columns with the most different values, and those that a person named, in the order of the table. */
+function mostDifferent(columns: readonly ColumnFacts[], most: number, named: readonly string[] = []): ColumnFacts[] {
+  const first = [...columns].sort((a, b) => b.different - a.different).slice(0, most);
+  return columns.filter((one) => first.includes(one) || named.includes(one.column.name));
 }
 
 /** Compares ways with totals; undefined until it is read. */
@@ -217,35 +225,33 @@ function askMoneyColumn(
       });
   }
   const quantities = qty ? [qty] : numbers.map((one) => one.column).slice(0, MOST_QUANTITIES);
-  const tried = numbers
-    .slice(0, MOST_MONEY)
-    .flatMap(({ column: money }) => [
-      ...quantities
-        .filter((one) => one !== money)
-        .map((one) => moneyWay(dialect, { qty: one, money, role: 'line.price', discount: null }, 'major')),
-      moneyWay(dialect, { qty: qty ?? money, money, role: 'line.amount', discount: null }, 'major'),
-    ]);
+  const tried = mostDifferent(numbers, MOST_MONEY).flatMap(({ column: money }) => [
+    ...quantities
+      .filter((one) => one !== money)
+      .map((one) => moneyWay(dialect, { qty: one, money, role: 'line.price', discount: null }, 'major')),
+    moneyWay(dialect, { qty: qty ?? money, money, role: 'line.amount', discount: null }, 'major'),
+  ]);
   const figures = wanted.length > 0 ? [] : (agreements(schema, of, filter, tried, totals) ?? []);
-  const best = new Map<string, { agreeing: number; evidence: Evidence[] }>();
+  const best = new Map<string, { telling: number; evidence: Evidence[] }>();
   for (const { column: money, low, high } of numbers)
     for (const one of ['line.price', 'line.amount'] as const) {
       const none: Evidence[] = [
         { of: 'no_agreement', hasTotals: totals.length > 0 },
         { of: 'range', low, high },
       ];
-      best.set(`${one}=${money.name}`, { agreeing: 0, evidence: none });
+      best.set(`${one}=${money.name}`, { telling: 0, evidence: none });
     }
   for (const [at, { of: sum }] of tried.entries())
-    for (const [total, { agreeing, compared }] of (figures[at] ?? []).entries()) {
+    for (const [total, { agreeing, telling, compared }] of (figures[at] ?? []).entries()) {
       const value = `${sum.role}=${sum.column}`;
-      if (agreeing > (best.get(value)?.agreeing ?? 0))
+      if (telling > (best.get(value)?.telling ?? 0))
         best.set(value, {
-          agreeing,
+          telling,
           evidence: [{ of: 'sum', sum, total: totals[total]?.name ?? '', agreeing, compared }],
         });
     }
   const candidates: Candidate[] = [...best]
-    .sort(([, a], [, b]) => b.agreeing - a.agreeing)
+    .sort(([, a], [, b]) => b.telling - a.telling)
     .map(([value, { evidence }]) => ({ value, evidence }));
   const question: SetupQuestion = { step, flag: 'column', role, about: { table: nameOf(lines) }, candidates };
   return asking.one(question, (text) => {
@@ -286,12 +292,12 @@ function askDiscount(
   const isProven = plain.some(({ agreeing, compared }) => compared > 0 && agreeing === compared);
   if (!isSaid && (isProven || numbers.length === 0)) return null;
   const units = ['percent', 'fraction'] as const;
-  const tried = numbers.slice(0, MOST_MONEY).flatMap(({ column }) => units.map((unit) => ({ column, unit })));
+  const tried = mostDifferent(numbers, MOST_MONEY).flatMap(({ column }) => units.map((unit) => ({ column, unit })));
   const figures = compare(tried.map(way));
   if (figures === undefined) return undefined;
   const bestOf = (figure: readonly Agreement[] | undefined) => {
     const all = (figure ?? []).map((one, at) => ({ ...one, total: totals[at]?.name ?? '' }));
-    return all.sort((a, b) => b.agreeing - a.agreeing)[0];
+    return all.sort((a, b) => b.telling - a.telling || b.agreeing - a.agreeing)[0];
   };
   const evidence = (name: string, unit?: (typeof units)[number]): Evidence[] => {
     const best = tried
@@ -300,7 +306,7 @@ function askDiscount(
           one.column.name === name && (unit === undefined || one.unit === unit) ? bestOf(figures[at]) : undefined;
         return figure === undefined ? [] : [{ ...figure, sum: way(one).of }];
       })
-      .sort((a, b) => b.agreeing - a.agreeing)[0];
+      .sort((a, b) => b.telling - a.telling)[0];
     return best === undefined
       ? []
       : [{ of: 'sum', sum: best.sum, total: best.total, agreeing: best.agreeing, compared: best.compared }];
@@ -358,8 +364,8 @@ function askTotal(
   const { orders } = of;
   if (totals.length === 0 && schema.asking.given('order.total').length === 0) return null;
   const shown = totals
-    .map((column, at) => ({ column, ...(figures[at] ?? { agreeing: 0, compared: 0, apart: 0 }) }))
-    .sort((a, b) => b.agreeing - a.agreeing);
+    .map((column, at) => ({ column, ...(figures[at] ?? { agreeing: 0, telling: 0, compared: 0, apart: 0 }) }))
+    .sort((a, b) => b.telling - a.telling || b.agreeing - a.agreeing);
   const candidates = shown.map(({ column, agreeing, compared, apart }, at): Candidate => {
     const isClose = agreeing > 0 && agreeing < compared && at < NAMED_TOTALS;
     const named = isClose ? (differing(schema, of, { filter, way, total: column, unit: 'major' }) ?? []) : [];

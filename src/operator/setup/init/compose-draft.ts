@@ -131,6 +131,7 @@ export function composeDraft(dialect: ErpDialect, choices: Choices): Draft {
   const lineNames = {
     ...{ sku: freeName('sku', ownLineColumns), qty: freeName('qty', ownLineColumns) },
     ...{ price: freeName('price', ownLineColumns), amount: freeName('amount', ownLineColumns) },
+    discount: freeName('discount', ownLineColumns),
   };
   const skuSql = sku ? `${sku.via ? 'p' : 'l'}.${quote(sku.column)}` : 'NULL';
   const lineColumns = [
@@ -139,6 +140,7 @@ export function composeDraft(dialect: ErpDialect, choices: Choices): Draft {
     `${exactSql(dialect, 'l', money.qty)} AS ${lineNames.qty}`,
     ...(way.price ? [`${way.price} AS ${lineNames.price}`] : []),
     ...(way.amount ? [`${way.amount} AS ${lineNames.amount}`] : []),
+    ...(way.discount ? [`${way.discount.sql} AS ${lineNames.discount}`] : []),
   ];
   const join = (table: CatalogueTable, alias: string, own: readonly string[], there: readonly string[]) =>
     `${tableSql(dialect, table)} ${alias} ON ${own.map((name, at) => `${alias}.${quote(there[at] ?? '')} = l.${quote(name)}`).join(' AND ')}`;
@@ -180,12 +182,16 @@ export function composeDraft(dialect: ErpDialect, choices: Choices): Draft {
       sortBy,
       fields: { sku: lineNames.sku, qty: lineNames.qty, ...(way.price && { price: lineNames.price }) },
       ...(way.amount && { amount: lineNames.amount }),
+      ...(way.discount && { discount: { column: lineNames.discount, type: way.discount.unit } }),
     },
     comments: {
       ...(changedAt
         ? {}
         : { 'orders.key': 'No column says when an order changed: only sweeps find changes (capture.sweepMinutes).' }),
       ...(total === null && { 'orders.number': 'No orders.total: nothing checks the amounts.' }),
+      ...(way.discount && {
+        'amounts.rounding': 'Only what the discount leaves of a line is rounded, once: its price is not.',
+      }),
     },
   };
 }

@@ -53,6 +53,7 @@ export interface Draft {
     sortBy: readonly string[];
     fields: Readonly<Record<string, FieldDraft>>;
     amount?: string | undefined;
+    discount?: { column: string; type: 'percent' | 'fraction' } | undefined;
   };
   /** Path of a setting → what a reader of the file should know about it. */
   comments: Readonly<Record<string, string>>;

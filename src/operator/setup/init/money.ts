@@ -13,6 +13,8 @@ export interface MoneyWay {
   /** SQL over the lines as `l`; null: worked out from the amount. */
   price: string | null;
   amount: string | null;
+  /** SQL for what is taken off the price; null: nothing. */
+  discount: { sql: string; unit: 'percent' | 'fraction' } | null;
   /** SQL for what a line comes to. */
   sum: string;
 }
@@ -29,12 +31,15 @@ export function moneyWay(dialect: ErpDialect, { qty, money, role, discount }: Mo
   const exact = moneySql(dialect, 'l', money, unit);
   const pieces = exactSql(dialect, 'l', qty);
   const of: MoneySum = { role, column: money.name, qty: qty.name, discount: null };
-  if (role === 'line.amount') return { of, price: null, amount: exact, sum: exact };
-  if (discount === null) return { of, price: exact, amount: null, sum: `${pieces} * ${exact}` };
-  const share = `COALESCE(${exactSql(dialect, 'l', discount.column)}, 0)`;
-  const net = `ROUND(${pieces} * ${exact} * (1 - ${share}${discount.unit === 'percent' ? ' / 100.0' : ''}), 2)`;
-  const less = { column: discount.column.name, unit: discount.unit };
-  return { of: { ...of, discount: less }, price: null, amount: net, sum: net };
+  if (role === 'line.amount') return { of, price: null, amount: exact, discount: null, sum: exact };
+  if (discount === null) return { of, price: exact, amount: null, discount: null, sum: `${pieces} * ${exact}` };
+  const { unit: share } = discount;
+  const taken = exactSql(dialect, 'l', discount.column);
+  const left = `${pieces} * ${exact} * (1 - COALESCE(${taken}, 0)${share === 'percent' ? ' / 100.0' : ''})`;
+  // In floating point 14.725 is a little less, and would be rounded down.
+  const sum = `ROUND(${left}${isExact(dialect) ? '' : ' * 1.000000000001'}, 2)`;
+  const less = { column: discount.column.name, unit: share };
+  return { of: { ...of, discount: less }, price: exact, amount: null, discount: { sql: taken, unit: share }, sum };
 }
 
 /** Numbers that are no keys and not empty or 0 in every row. */
@@ -69,8 +74,11 @@ export function moneySql(dialect: ErpDialect, alias: string, column: CatalogueCo
 
 const isInexact = ({ isFloat, type }: CatalogueColumn) => isFloat || /^money$/i.test(type);
 
-/** A column in floating point as a decimal. SQLite, which has no accounts, has no decimals: its values are read by their shortest text. */
+/** SQLite, which has no accounts, has no decimals. */
+const isExact = ({ account }: ErpDialect) => account !== null;
+
+/** A column in floating point as a decimal. The values of SQLite are read by their shortest text. */
 export function exactSql(dialect: ErpDialect, alias: string, column: CatalogueColumn): string {
   const sql = `${alias}.${dialect.quoteIdentifier(column.name)}`;
-  return isInexact(column) && dialect.account !== null ? `CAST(${sql} AS DECIMAL(20, 6))` : sql;
+  return isInexact(column) && isExact(dialect) ? `CAST(${sql} AS DECIMAL(20, 6))` : sql;
 }
