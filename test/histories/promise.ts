@@ -107,7 +107,8 @@ export function wrongInTheEnd(world: World): string[] {
     if (gone === 'delete' && held !== null && erp.orders.size > 0)
       wrong.push(`order ${key} was removed, is at the service, and ${where}`);
     if (gone !== null || row === undefined || isDiscarded(`customer ${row.customerKey}`)) continue;
-    used.add(row.customerKey);
+    // The customer of an order that can not be sent stays in the ERP.
+    if (!row.isBad || held !== null) used.add(row.customerKey);
     wrong.push(...wrongOrder(row, held?.record ?? null, last, where));
   }
   for (const key of used) {

@@ -1,7 +1,7 @@
 import type { HistoryStore } from './history-store.js';
 import { MemoryErp, type OrderRow } from './memory-erp.js';
 
-/** Orders that could be sent, or parked, and of which the store knows nothing. */
+/** Orders that could be sent at once, and of which the store knows nothing. Others wait first, until they are complete. */
 export function unknownOrders({ kept, erp }: { kept: HistoryStore; erp: MemoryErp }): OrderRow[] {
   const known = new Set(
     kept
@@ -10,5 +10,5 @@ export function unknownOrders({ kept, erp }: { kept: HistoryStore; erp: MemoryEr
       )
       .map(({ source_key: key }) => key),
   );
-  return [...erp.orders.values()].filter((row) => MemoryErp.isEligible(row) && !row.isHalf && !known.has(row.key));
+  return [...erp.orders.values()].filter((row) => MemoryErp.isEligible(row) && !row.isHalf && !row.isBad && !known.has(row.key));
 }
