@@ -10,5 +10,7 @@ export function unknownOrders({ kept, erp }: { kept: HistoryStore; erp: MemoryEr
       )
       .map(({ source_key: key }) => key),
   );
-  return [...erp.orders.values()].filter((row) => MemoryErp.isEligible(row) && !row.isHalf && !row.isBad && !known.has(row.key));
+  return [...erp.orders.values()].filter(
+    (row) => MemoryErp.isEligible(row) && !row.isHalf && !row.isBad && !known.has(row.key),
+  );
 }
