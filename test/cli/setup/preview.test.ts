@@ -76,7 +76,9 @@ describe('waybill preview', () => {
       const { code, stdout } = await waybill('preview', '--all');
       expect(code).to.equal(3);
       expect(stdout).to.contain('  1 order (1): line 1: sku is empty');
-      expect(stdout).to.contain('orders.lines.text: skip, or a SKU');
+      expect(stdout)
+        .to.contain('orders.lines.text: {sku: TEXT}, a SKU that')
+        .and.to.contain('or orders.lines.text: skip');
       expect(stdout).to.contain('\\u001b[2J').and.not.contain('\u001b');
     });
 
