@@ -11,7 +11,7 @@ import {
 import { instantOfValue } from '../../../erp/time/time-form.js';
 import type { CountedValue, Evidence } from '../../../model/setup-questions.js';
 
-/** What the rows of a table say about one of its columns. */
+/** The evidence of a table's rows about one of its columns. */
 export interface ColumnFacts {
   column: CatalogueColumn;
   /** Rows with a value, and the different values, among the rows looked at. */
@@ -190,3 +190,11 @@ export function newestOf({ high, kind }: ColumnFacts, timeZone: string | null, n
   const minutesAgo = at === null ? null : Math.round((nowMs / 1000 - at.seconds) / 60);
   return [{ of: 'newest', value: high, minutesAgo, timeZone }];
 }
+
+/** True if every row has a value of its own. */
+export const isUnique = ({ filled, different }: ColumnFacts, { rows }: TableFacts) =>
+  rows > 0 && different === rows && filled === rows;
+
+/** Puts columns whose values are unique first. */
+export const byUnique = (table: TableFacts) => (a: ColumnFacts, b: ColumnFacts) =>
+  Number(isUnique(b, table)) - Number(isUnique(a, table));
