@@ -21,7 +21,7 @@ export interface OrderDifference {
   total: string;
 }
 
-/** What the data says about a candidate. */
+/** The evidence that the data gives for a candidate. */
 export type Evidence =
   /** Rows of a table, or the first of them; null: a view, which is not counted. */
   | { of: 'rows'; rows: number | null; isAll: boolean }

@@ -12,7 +12,7 @@ import { recover } from './recover.js';
 export interface NamedRecord {
   entity: Entity;
   sourceKey: string;
-  /** Of an order that the store can name. */
+  /** The number of an order that the store can name. */
   number: string | null;
 }
 

@@ -1,7 +1,7 @@
 import { storeRetry } from '../db/failures.js';
 import type { DriverError, StoreDialect, StoreSession } from '../db/store-dialect.js';
 
-/** How often a call runs again after a deadlock. */
+/** A call runs again at most this often after a deadlock. */
 export const maxTries = 10;
 
 /**

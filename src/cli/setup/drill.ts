@@ -62,7 +62,7 @@ async function onScratch(
 ): Promise<Tried> {
   const reader = await app.reader();
   await reader.check();
-  // What a drill finds is no news for a log.
+  // The log does not report the findings of a drill.
   const log = createLogger({ level: 'error', stream: 'stderr', secrets: app.secrets.all });
   return inScratchFile(app.settings, async (scratch) => {
     await prepare(scratch);
@@ -105,7 +105,7 @@ function namesOf(records: readonly NamedRecord[], count: number): string {
   return `${names.join(', ')}${count > names.length ? ` and ${count - names.length} more` : ''}.`;
 }
 
-/** What would prove more on the day. */
+/** Settings and files that would prove more records on the day. */
 function adviceFor(settings: Settings, files: readonly string[], hasSideTables: boolean): string[] {
   const { endpoints } = settings.service;
   const lookUp = endpoints.lookUpOrder;

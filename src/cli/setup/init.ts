@@ -173,7 +173,7 @@ async function takenUp(place: ConfigurationPlace): Promise<InitDraft | null> {
   return null;
 }
 
-/** What is asked about the place of the ERP, for the draft: no secret, and nothing of the service. */
+/** The options that say where the ERP is, for the draft. They hold no secret, and nothing of the service. */
 const placesOf = ({ answers }: Interview): InitDraft['places'] =>
   Object.fromEntries(
     Object.entries(answers)

@@ -54,7 +54,7 @@ const lines = group('How the lines of an order are read.', {
     .strictObject({ sku: text.max(255).describe('SKU of a line with what quantity × price leaves of the amounts.') })
     .optional()
     .describe(
-      'How an order is sent whose amounts no whole price comes to, or whose total (orders.total) differs from its lines by at most half a unit for each, because each was rounded by itself. Absent: it is parked.',
+      'The line that takes a rounding difference: of an order whose amounts no whole price comes to, or whose lines differ from its total (orders.total) by at most half a unit each, because each was rounded by itself. Absent: such an order is parked.',
     ),
   text: z
     .union([z.literal('skip'), z.strictObject({ sku: text.max(255).describe('SKU of every line without one.') })])

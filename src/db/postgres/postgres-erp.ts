@@ -159,7 +159,7 @@ export class PostgresErp extends PostgresConnection implements ErpDatabase {
 }
 
 class ReadWithoutRows extends Error {
-  /** Of a transaction that another one has overtaken. */
+  /** The error of a transaction that another one has overtaken. */
   readonly code = '40001';
 
   constructor(tables: readonly (string | null)[]) {

@@ -10,7 +10,7 @@ import { literalPattern } from '../../../model/literal-pattern.js';
 import { outside } from '../../../model/outside.js';
 import { type Finding, findingOf } from './finding.js';
 
-/** How far the newest change may be from a difference of time zones to look like one. */
+/** The newest change looks like a difference of time zones up to this far from one. */
 const nearMinutes = 10;
 /** Clocks differ a little, and a column may hold full minutes. */
 const toleratedAheadMinutes = 5;
@@ -26,7 +26,7 @@ interface Changes {
   settings: string;
 }
 
-/** What the times of change say about the time zone of the settings. Pure. @param nowMs milliseconds since 1970 */
+/** Compares the times of change with the time zone of the settings. Pure. @param nowMs milliseconds since 1970 */
 export function judgeTimeZone(changes: Changes, nowMs: number): DoctorFact | null {
   const { setting, column, newest, ageMinutes, hasZone, database, settings } = changes;
   const ours = offsetMinutes(settings, nowMs);

@@ -67,7 +67,7 @@ export function askTimeZone(
 /** A day that there is: the 31st of February is none. */
 const isDate = (text: string) => parseWrittenTime(text)?.dateOnly === true;
 
-/** What the column says from which the first order is told. */
+/** The evidence of the column that tells the first order. */
 export interface StartFacts {
   column: string;
   form: DateForm;

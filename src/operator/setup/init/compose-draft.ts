@@ -24,7 +24,7 @@ export interface OrdersChoice {
   isWhole: boolean;
 }
 
-/** Where a line's SKU is: in a column of the lines, or of a table that a column of the lines leads to. Null: nowhere. */
+/** The place of a line's SKU: a column of the lines, or of a table that a column of the lines leads to. Null: nowhere. */
 export type SkuChoice = { column: string; via: { link: Link; table: CatalogueTable } | null } | null;
 
 export interface LinesChoice {

@@ -28,7 +28,7 @@ export interface Proposal {
   grants: string[];
 }
 
-/** What set-up asks next, with what it has to tell until then. */
+/** The next questions of set-up, with what it has to tell until then. */
 export interface SetupState {
   /** In their order. A proposal is there once none is open but optional ones. */
   open: readonly SetupQuestion[];

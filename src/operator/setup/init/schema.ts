@@ -6,7 +6,7 @@ import { type Link, type TestedLink, testLink } from './links.js';
 import { columnCalled, noSuchColumn } from './row-choices.js';
 import { type ColumnFacts, readTable, type TableFacts } from './table-facts.js';
 
-/** What the questions about an unknown schema need. */
+/** The facts and answers that the questions about an unknown schema need. */
 export interface Schema {
   catalogue: Catalogue;
   dialect: ErpDialect;

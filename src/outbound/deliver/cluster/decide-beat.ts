@@ -29,7 +29,7 @@ export interface ClusterFacts {
 /** A node's part in the cluster until its next beat. */
 export interface Decision {
   part: ClusterView['part'];
-  /** What its row says of it. */
+  /** The node as its row shows it. */
   told: Required<Pick<Share, 'clockLeadMs' | 'rests' | 'cannotSend' | 'tries' | 'cannotLead'>>;
   /** All nodes have met this on their way to the service, so that it is paused for all. */
   pause: NodeWay['trouble'];
@@ -50,7 +50,7 @@ export function overNodes(me: NodeRow, nodes: readonly NodeRow[], ended: Readonl
   return nodes.filter((one) => one !== me && isHeld(one) && (msLeft(one) <= 0 || ended.has(one.epoch)));
 }
 
-/** What a node does until its next beat, from what it knows of itself and what the others say of themselves. Pure. */
+/** Decides what a node does until its next beat, from its own facts and from the rows of the others. Pure. */
 export function decideBeat(own: OwnFacts, { me, alive, leader }: ClusterFacts): Decision {
   const clockLeadMs = clockLead(own.clock.beforeMs, me.now, own.clock.afterMs);
   const { part, rests, cannotSend } = partOf(own, isClockUnfit(clockLeadMs, own.limits));

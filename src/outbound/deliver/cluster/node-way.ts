@@ -21,7 +21,7 @@ export class NodeWay {
   /** No other node is there, so that whatever this one meets is the service's. */
   isAlone = true;
   #trouble: { cause: WayCause; reason: Fact; sinceMs: number } | null = null;
-  /** By the monotonic clock. */
+  /** A time of the monotonic clock. */
   #triesAtMs = Number.POSITIVE_INFINITY;
   /** The pause that all nodes have for the same cause was on record. */
   #wasPaused = false;

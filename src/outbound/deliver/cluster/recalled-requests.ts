@@ -7,7 +7,7 @@ import { recallAnswers } from '../lane-keeper.js';
 /** The requests of nodes and deliverers that are gone, from the record, as long as a long limit still counts them. */
 export class RecalledRequests {
   #alive = '';
-  /** By the monotonic clock. */
+  /** A time of the monotonic clock. */
   #answeredAtMs: readonly number[] = [];
 
   constructor(private readonly context: JobContext) {}
